@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from core.workflows.releases import sharded
 from tests.integration.api.conftest import Tenant
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.killed import Killed
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import stored_keys
 from tests.support.sail import Sail
 from worker.process import open_process
@@ -238,6 +240,32 @@ def test_shards_that_are_held_beside_are_held_as_long(serving, lake, monkeypatch
     assert draw(tenant, job)["drawn"] == total
     assert seen == [total]  # nobody had to draw one again
     whole(tenant, job, lake)
+
+
+def test_a_cancel_stops_what_the_engine_draws_and_its_cost_stays(serving, lake, kept, monkeypatch):
+    tenant = serving(heartbeat_seconds=0.1)
+    job, _ = fitted(tenant, lake)
+    stopped, stop, each = threading.Event(), Spark.stop, Spark.each
+
+    def cancelled(self: Spark, task: Any, count: int) -> Any:
+        told = each(self, task, count)
+        assert tenant.call("POST", f"/jobs/{job}/cancel").status_code < 300
+        assert stopped.wait(PATIENCE_SECONDS)
+        return told
+
+    def stopping(self: Spark) -> None:
+        stopped.set()
+        stop(self)
+
+    monkeypatch.setattr(Spark, "each", cancelled)
+    monkeypatch.setattr(Spark, "stop", stopping)
+    tenant.work(Topic.SHARD, f"{job}.0")
+    assert stopped.is_set()
+    assert state(tenant, job)["state"] == "cancelled"
+    assert endings(tenant.services, job) == ["reserve", "forfeit"]
+    assert not list(kept.rglob("parts"))
+    assert list(lake.iterdir()) == []
+    assert_sound(tenant.services, job)
 
 
 def reaped(tenant: Tenant, seconds: float) -> None:
