@@ -122,7 +122,14 @@ def count(asked: argparse.Namespace) -> Told:
     with engine_of(asked) as engine:
         source, limits = Reference(folder=str(asked.folder / "upload")), IngestLimits(max_rows=LARGEST)
         told = count_reference(
-            engine, source, schema, {"node": nodes}, [(labels, GROUPS)], out, limits, fingerprint_key=KEY
+            engine,
+            source,
+            schema,
+            {"node": nodes},
+            {"node": [(labels, GROUPS)]},
+            out,
+            limits,
+            fingerprint_key=KEY,
         )
     return {"edges": told.edges["edge"]["edges"], "bytes": told.bytes_stored, "content": told.fingerprint}
 

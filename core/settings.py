@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
+from core.addresses import Addresses
 from graphveil.models.roles import Role
 
 # Asymmetric ones only: with a shared secret, whoever checks a token could have made it.
@@ -28,51 +29,13 @@ SigningAlgorithm = Literal[
 SECRETS_FOLDER = "GRAPHVEIL_SECRETS_FOLDER"
 
 
-class Settings(BaseSettings):
+class Settings(Addresses):
     """Addresses, secrets and limits. Point the addresses elsewhere and nothing else changes."""
 
     # An error names the setting that is wrong and not its value, which may be a secret: it ends in a log.
     model_config = SettingsConfigDict(
         env_prefix="GRAPHVEIL_", frozen=True, extra="ignore", hide_input_in_errors=True
     )
-
-    # addresses
-    database_url: str = Field(
-        default="postgresql+psycopg://graphveil@localhost/graphveil",
-        repr=False,
-        description="PostgreSQL, as an SQLAlchemy address with psycopg.",
-    )
-    redis_url: str = Field(
-        default="redis://localhost:6379/0",
-        repr=False,
-        description="The broker: a doorbell that carries ids only.",
-    )
-    storage_url: str = Field(
-        default="file:///var/lib/graphveil/objects", description="file:///path or s3://bucket/prefix"
-    )
-    storage_public_endpoint: str = Field(
-        default="", description="Where callers reach the S3 storage, if not where the service does."
-    )
-    engine_url: SecretStr = Field(
-        default=SecretStr(""),
-        description="sc://host:port of what speaks Spark Connect, with its token; empty: workers count.",
-    )
-    engine_folder: str = Field(
-        default="", description="Where the engine keeps edges while it counts; open to it and workers alone."
-    )
-    engine_places: tuple[str, ...] = Field(
-        default=(),
-        description='Where edges may be referred to: folders, "table:catalogue."; "TENANT=" before.',
-    )
-    release_places: tuple[str, ...] = Field(
-        default=(),
-        description='Folders that releases in parts may be written to, where a job asks; "TENANT=" before.',
-    )
-    public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
-    host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")
-    port: int = Field(default=8000, description="The api's port.")
-    metrics_port: int = Field(default=9100, description="The port of /metrics and probes; keep it internal.")
-    exporter_port: int = Field(default=9101, description="The exporter's /metrics; keep it internal.")
 
     # secrets: 32 random bytes as hex
     master_key: SecretStr = Field(default=SecretStr(""), description="Wraps the per-dataset keys.")
@@ -483,6 +446,12 @@ class Settings(BaseSettings):
         given = (self.storage_access_key_id, self.storage_secret_access_key)
         if len({bool(part.get_secret_value()) for part in given}) != 1:
             raise ValueError("storage_access_key_id and storage_secret_access_key are set together")
+        return self
+
+    @model_validator(mode="after")
+    def _who_draws_is_an_engine(self) -> Self:
+        if self.engine_draws and not (self.engine_url.get_secret_value() and self.engine_folder):
+            raise ValueError("engine_draws is set together with engine_url and engine_folder")
         return self
 
     @model_validator(mode="after")

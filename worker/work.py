@@ -99,6 +99,7 @@ def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
     reach("after_claim")
 
     def beat() -> bool:
+        kind.extend(services, work)
         return leased.heartbeat(
             services, topic, subject_id, work.attempt, lambda session: kind.stopped(session, work)
         )

@@ -56,6 +56,14 @@ def drawn(session: Session, job_ids: Collection[str]) -> dict[str, int]:
     return {row.job_id: row.drawn for row in rows}
 
 
+def waiting(session: Session, job_id: str, limit: int) -> Sequence[str]:
+    """Select shards of the job that wait and may be tried twice more, in their order."""
+    query = select(Shard.id).where(
+        Shard.job_id == job_id, Shard.state == ShardState.WAITING, Shard.attempt + 1 < Shard.attempt_limit
+    )
+    return session.scalars(query.order_by(Shard.number).limit(limit)).all()
+
+
 def lock_job(session: Session, subject_id: str) -> Job | None:
     """Lock the shard's job until the transaction ends. It comes before any of its shards."""
     return session.get(Job, job_of(subject_id), with_for_update=ROW_LOCK, populate_existing=True)

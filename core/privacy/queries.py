@@ -158,7 +158,7 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
     def of_side(cell: Cell, totals: np.ndarray) -> None:
         tally(totals, cell.source if side == "source" else cell.target)
 
-    return Question("degrees", count, 1, 1, summed(of_side, count))
+    return Question("degrees", count, 1, 1, summed(of_side, count, lambda edges: edges.degrees(side)))
 
 
 def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:

@@ -5,10 +5,10 @@ Times are PostgreSQL's, so that no two machines need agree on a clock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
-from sqlalchemy import ColumnElement, func, or_, select, true, update
+from sqlalchemy import ColumnElement, func, or_, select, true, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.db.base import ROW_LOCK
@@ -26,7 +26,30 @@ def claim(
     max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int],
     fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
-    """Lease the row to ``worker``. It has a new attempt number; None if it is not free.
+    """Lease the row to ``worker``. It has a new attempt number; None if it is not free."""
+    found = claim_all(
+        session,
+        kind,
+        [row_id],
+        worker=worker,
+        lease_seconds=lease_seconds,
+        max_attempts=max_attempts,
+        fit=fit,
+    )
+    return found[0] if found else None
+
+
+def claim_all(
+    session: Session,
+    kind: Kind[Row],
+    ids: Collection[str],
+    *,
+    worker: str,
+    lease_seconds: float,
+    max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int],
+    fit: ColumnElement[bool] | None = None,
+) -> Sequence[Row]:
+    """Lease those of the rows that are free to ``worker``. Each has a new attempt number.
 
     Free means: claimable, without a live lease, with attempts left, and ``fit``, which is about this worker
     and the row. One UPDATE decides.
@@ -35,7 +58,7 @@ def claim(
     statement = (
         update(model)
         .where(
-            model.id == row_id,
+            model.id.in_(ids),
             model.state.in_(kind.claimable),
             model.attempt < max_attempts,
             or_(model.lease_expires_at.is_(None), model.lease_expires_at < func.now()),
@@ -50,19 +73,26 @@ def claim(
         .returning(model)
         .execution_options(populate_existing=True)
     )
-    return session.scalars(statement).one_or_none()
+    return session.scalars(statement).all()
 
 
 def heartbeat(session: Session, kind: Kind[Row], row_id: str, *, attempt: int, lease_seconds: float) -> None:
     """Extend the lease. LeaseLost when another attempt owns the row or the lease has run out."""
+    if extend_all(session, kind, {row_id: attempt}, lease_seconds=lease_seconds) != 1:
+        raise LeaseLost(f"the lease on {row_id} has passed to another worker or ran out")
+
+
+def extend_all(
+    session: Session, kind: Kind[Row], attempts: Mapping[str, int], *, lease_seconds: float
+) -> int:
+    """Extend the leases of those rows that are held under these attempts; how many there were."""
     model = kind.model
     statement = (
         update(model)
-        .where(model.id == row_id, model.attempt == attempt, model.lease_expires_at >= func.now())
+        .where(tuple_(model.id, model.attempt).in_(attempts.items()), model.lease_expires_at >= func.now())
         .values(lease_expires_at=func.now() + timedelta(seconds=lease_seconds))
     )
-    if session.execute(statement).rowcount != 1:  # type: ignore[attr-defined]
-        raise LeaseLost(f"the lease on {row_id} has passed to another worker or ran out")
+    return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
 
 
 def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row:

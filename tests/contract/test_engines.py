@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import InvalidInput
+from core.errors import IngestRejected, InvalidInput, StorageError
 from core.graphs.columns.tables import NodeTable
-from core.graphs.counted import places
 from core.graphs.counted.here import Here
-from core.graphs.counted.reference import Reference
+from core.graphs.counted.port import Canonical, Found
+from core.graphs.counted.reference import Reference, References
 from core.graphs.counted.spark import Spark, connect
+from core.graphs.counted.stored import read_counted
 from core.graphs.graph import EdgeTable, Graph
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.partable import Part, inside
+from core.graphs.ingest.referenced import count_reference
+from core.graphs.schema import (
+    Attribute,
+    AttributeKind,
+    EdgeType,
+    GraphSchema,
+    NodeType,
+    Protection,
+    TimeGrid,
+)
+from core.graphs.schema.partable import cells_of
 from core.graphs.stored.fingerprint import fingerprint
-from core.graphs.stored.parts import checked_part
+from core.graphs.stored.whole import write_universe
+from core.graphs.uploads.files import IngestLimits
 from core.methods._shared.blocks.reconstruct import Blocks
 from core.methods._shared.shards.draw import write_shard
 from core.methods._shared.shards.law import load_law, strip_law
+from core.privacy.queries import Shape, ask
+from core.publishing.drawn import Drawing
+from core.storage.folders import pack
 from tests.support.sail import Sail
 
 pytestmark = pytest.mark.extras
@@ -84,12 +96,24 @@ def names(rows: np.ndarray) -> tuple[NodeTable, list[pa.Array]]:
 WAYS = [integers, texts, names]
 
 
+SCHEMA = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),))
+
+
+def sought(engine: Here | Spark, source: Reference, nodes: NodeTable) -> Found:
+    return engine.found(source, (nodes, nodes))
+
+
+def made(engine: Here | Spark, source: Reference, nodes: NodeTable, rows: int) -> Canonical:
+    return engine.canonical(SCHEMA, {"node": nodes}, [source], [rows])
+
+
 def compared(one: Here, other: Spark, source: Reference, nodes: NodeTable) -> list[str]:
     """Everything that both engines say, once it is the same."""
     assert one.pinned(source) == other.pinned(source)
-    found = one.found(source, nodes)
-    assert other.found(source, nodes) == found
-    pair = [engine.canonical(source, nodes, found.rows) for engine in (one, other)]
+    found = sought(one, source, nodes)
+    assert sought(other, source, nodes) == found
+    canonical = [made(engine, source, nodes, found.rows) for engine in (one, other)]
+    pair = [each.cells[0] for each in canonical]
     parts = [list(each.parts) for each in pair]
     assert parts[0] == parts[1]  # names, rows, ranges and digests of the bytes
     degrees = [np.concatenate(list(each.degrees())) for each in pair]
@@ -97,7 +121,7 @@ def compared(one: Here, other: Spark, source: Reference, nodes: NodeTable) -> li
     for groups in (1, 3):
         labels = (np.arange(nodes.count) * 5) % 7 % groups
         assert np.array_equal(*(each.pairs(labels, groups) for each in pair))
-    digests = [each.fingerprint(KEY) for each in pair]
+    digests = [each.fingerprint(KEY) for each in canonical]
     assert digests[0] == digests[1]
     return digests
 
@@ -129,9 +153,9 @@ def test_rows_that_end_outside_the_universe_are_counted_alike(tmp_path, here, sp
         )
     ]
     source = stored(tmp_path / "rows", strange, 1)
-    found = here.found(source, nodes)
+    found = sought(here, source, nodes)
     assert (found.strangers, found.stranger) == (252 - 250 if way is not names else 2, "77")
-    assert spark.found(source, nodes) == found
+    assert sought(spark, source, nodes) == found
 
 
 @pytest.mark.parametrize(
@@ -152,25 +176,134 @@ def test_folders_in_partitions(tmp_path, here, spark):
     compared(here, spark, Reference(folder=str(tmp_path / "rows")), nodes)
 
 
-def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark):
+def snapshots(table: Path, format: str) -> list[int]:
+    """The numbers of a table's snapshots, the first one first."""
+    if format == "delta":
+        return sorted(int(path.stem) for path in (table / "_delta_log").glob("*.json"))
+    newest = max((table / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
+    return [each["snapshot-id"] for each in json.loads(newest.read_bytes())["snapshots"]]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark, format):
     nodes, columns = integers(ends())
-    source = stored(tmp_path / "rows", columns)
-    table = f"edges_{tmp_path.name.replace('-', '_')}"
+    source, at = stored(tmp_path / "rows", columns), tmp_path / "table"
+    table = f"{format}_{tmp_path.name.replace('-', '_')}"
     rows = spark.session.read.parquet(source.folder)
-    rows.write.format("delta").option("path", str(tmp_path / "table")).saveAsTable(table)
-    rows.limit(50).selectExpr("to as `from`", "39 as to").write.format("delta").mode("append").save(
-        str(tmp_path / "table")
-    )
-    pinned = Reference(table=table, snapshot=0, source="from", target="to")
-    found = here.found(source, nodes)
-    assert spark.found(pinned, nodes) == found
-    assert spark.pinned(pinned) == f"{table}@0"
-    assert spark.found(pinned.model_copy(update={"snapshot": 1}), nodes).rows == found.rows + 50
+    rows.write.format(format).option("path", str(at)).saveAsTable(table)
+    more = rows.limit(50).selectExpr("to as `from`", "cast(39 as int) as to")
+    more.write.format(format).mode("append").save(str(at))
+    first, last = snapshots(at, format)
+    pinned = Reference(table=table, snapshot=first, source="from", target="to")
+    found = sought(here, source, nodes)
+    assert sought(spark, pinned, nodes) == found
+    assert spark.pinned(pinned) == f"{table}@{first}"
+    assert sought(spark, pinned.model_copy(update={"snapshot": last}), nodes).rows == found.rows + 50
     fingerprints = {
-        engine.canonical(asked, nodes, found.rows).fingerprint(KEY)
+        made(engine, asked, nodes, found.rows).fingerprint(KEY)
         for engine, asked in ((here, source), (spark, pinned))
     }
     assert len(fingerprints) == 1
+
+
+SIDED = GraphSchema(
+    node_types=(
+        NodeType(
+            name="person",
+            count=NODES,
+            attributes=(Attribute(name="town", kind=AttributeKind.CATEGORY, protection=Protection.PUBLIC),),
+        ),
+        NodeType(name="firm", count=12),
+    ),
+    edge_types=(
+        EdgeType(name="knows", source="person", target="person"),
+        EdgeType(name="writes", source="person", target="person", directed=True, temporal=True),
+        EdgeType(name="cites", source="person", target="person", directed=True),
+        EdgeType(name="hires", source="firm", target="person"),
+        EdgeType(name="buys", source="person", target="firm", temporal=True),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+def listed() -> dict[str, NodeTable]:
+    """Persons by name, firms by number. A person has a firm's id."""
+    ids = pa.array(["3", *(f"n{(7 * i) % NODES}" for i in range(1, NODES))])
+    return {"person": NodeTable(NODES, ids, {"town": np.arange(NODES) % 3}), "firm": NodeTable(12)}
+
+
+def lake(folder: Path, strange: str | None = None) -> tuple[References, Graph]:
+    """A folder for each relation and snapshot, with loops and repeats; and the same graph in memory."""
+    nodes, rng, told = listed(), np.random.default_rng(11), []
+    tables: dict[str, list[np.ndarray]] = {each.name: [] for each in SIDED.edge_types}
+    for number, (relation, step) in enumerate(cells_of(SIDED)):
+        kinds = relation.source, relation.target
+        ends = [rng.integers(0, nodes[kind].count, 150) for kind in kinds]
+        ids = [nodes[kind].id_array().take(pa.array(each)) for kind, each in zip(kinds, ends, strict=True)]
+        if relation.name == strange:
+            ids[0] = pa.concat_arrays([ids[0][:-1], pa.array(["77"], ids[0].type)])
+        (folder / str(number)).mkdir(parents=True)
+        pq.write_table(pa.table({"a": ids[0], "b": ids[1]}), folder / str(number) / "rows.parquet")
+        of = {"relation": relation.name, "step": step, "folder": str(folder / str(number))}
+        told.append({**of, "source": "a", "target": "b"})
+        tables[relation.name].append(np.stack([*ends, np.full(150, step or 0)]))
+    edges = {
+        each.name: EdgeTable(*columns[:2], columns[2] if each.temporal else None)
+        for each in SIDED.edge_types
+        for columns in [np.concatenate(tables[each.name], axis=1)]
+    }
+    return References.model_validate({"relations": told[::-1]}), Graph.build(SIDED, nodes, edges)
+
+
+def test_relations_of_all_shapes_are_counted_alike_and_as_in_memory(tmp_path, here, spark):
+    """Directed, between two types, with snapshots: report, degrees of both sides, labels, fingerprint."""
+    source, whole = lake(tmp_path / "lake")
+    labels = {"person": [(np.arange(NODES) % 3, 3)]}
+    found = []
+    for engine in (here, spark):
+        out = tmp_path / f"out-{len(found)}"
+        write_universe(Graph.build(SIDED, listed(), {}), out)
+        (out / "schema.json").write_text(SIDED.model_dump_json())
+        report = count_reference(
+            engine, source, SIDED, listed(), labels, out, IngestLimits(), fingerprint_key=KEY
+        )
+        found.append((report, read_counted(out)))
+    (one, counted), (other, by_spark) = found
+    assert one.to_json() | {"bytes_stored": 0} == other.to_json() | {"bytes_stored": 0}
+    assert one.fingerprint == fingerprint(whole, KEY)
+    assert (one.edges["hires"]["loops_dropped"], one.rows_read) == (0, 150 * 7)
+    assert one.loops_dropped > 5 < one.duplicates_merged
+    assert len(one.edges_per_step["writes"]) == 2
+    sizes = {"person": NODES, "firm": 12}
+    for relation, step in cells_of(SIDED):
+        shape = Shape(relation, sizes[relation.source], sizes[relation.target])
+        asked = [ask("edge_count", shape, {})]
+        if relation.homogeneous:
+            asked += [ask("degrees", shape, {}), ask("tail_counts", shape, {"thresholds": np.array([1, 5])})]
+            asked.append(ask("group_matrix", shape, {"labels": np.arange(NODES) % 3, "groups": 3}))
+        if not shape.undirected:
+            asked += [ask("degrees", shape, {"side": side}) for side in ("source", "target")]
+        for question in asked:
+            answer = question.measure(whole.cell(relation.name, step))
+            for graph in (counted, by_spark):
+                assert np.array_equal(question.measure(graph.cell(relation.name, step)), answer), (
+                    question.name
+                )
+
+
+@pytest.mark.parametrize("strange", ["knows", "hires", "buys"])
+def test_findings_name_the_relation_and_the_end(tmp_path, here, spark, strange):
+    source, _ = lake(tmp_path / "lake", strange)
+    for engine in (here, spark):
+        out = tmp_path / f"out-{type(engine).__name__}"
+        out.mkdir()
+        with pytest.raises(IngestRejected) as refused:
+            count_reference(engine, source, SIDED, listed(), {}, out, IngestLimits(), fingerprint_key=KEY)
+        (finding,) = refused.value.members["findings"]
+        step = " in snapshot 0" if strange == "buys" else ""
+        assert finding["message"].startswith(
+            f"1 rows of {strange!r}{step} end outside the universe, among them: the source '77' "
+        )
 
 
 def test_a_column_that_lacks_is_named(tmp_path, here, spark):
@@ -178,14 +311,14 @@ def test_a_column_that_lacks_is_named(tmp_path, here, spark):
     source = stored(tmp_path / "rows", columns).model_copy(update={"target": "towards"})
     for engine in (here, spark):
         with pytest.raises(InvalidInput, match="no column 'towards'"):
-            engine.found(source, nodes)
+            sought(engine, source, nodes)
 
 
 def test_a_task_that_runs_again_writes_the_same(tmp_path, spark):
     nodes, columns = integers(ends())
     source = stored(tmp_path / "rows", columns)
-    first = spark.canonical(source, nodes, 250)
-    again = replace(spark).canonical(source, nodes, 250)
+    first = made(spark, source, nodes, 250).cells[0]
+    again = made(replace(spark), source, nodes, 250).cells[0]
     assert list(first.parts) == list(again.parts)
     assert {path.name for path in (tmp_path / "kept").glob("edges-*")} == {part.name for part in first.parts}
 
@@ -208,19 +341,22 @@ def test_shards_are_drawn_and_verified_by_tasks_as_in_this_process(tmp_path, her
     law.save(tmp_path / "law")
     shards = law.strips
     assert shards > 2
-    for name, engine in (("here", here), ("spark", spark), ("again", spark)):
-        told = engine.each(partial(drawn, tmp_path / "law", tmp_path / name, shards), shards)
-        rows = engine.each(partial(verified, tmp_path / name, told), shards)
-        assert [each["rows"] for each in rows] == [each["rows"] for each in told]
-        assert told == engine.each(partial(drawn, tmp_path / "law", tmp_path / "here", shards), shards)
-
-
-def drawn(law: Path, place: Path, shards: int, number: int) -> dict[str, Any]:
-    with TemporaryDirectory() as scratch:
-        part = write_shard(load_law(law), number, shards, Path(scratch))
-        places.put(Path(scratch) / part.name, str(place / part.name))
-    return asdict(part)
-
-
-def verified(place: Path, told: list[dict[str, Any]], number: int) -> dict[str, int]:
-    return {"rows": sum(len(source) for source, _ in checked_part(place, Part(**told[number]), inside(80)))}
+    law, folder = load_law(tmp_path / "law"), tmp_path / "alone"
+    folder.mkdir()
+    alone = [asdict(write_shard(law, number, shards, folder)) for number in range(shards)]
+    content: dict[str, set[bytes]] = {}
+    for name, engine in (("here", here), ("spark", spark), ("again", spark), ("again", spark)):
+        drawing = Drawing(str(tmp_path / name), "dcsbm", tuple(range(shards)), shards, bytes(range(32)))
+        drawing.put("law", pack(tmp_path / "law"))
+        assert engine.each(drawing, shards) == alone
+        for part in alone:
+            for kind in ("parts", "degrees"):
+                found = b"".join(drawing.get(f"{kind}/{part['name']}"))
+                content.setdefault(f"{kind}/{part['name']}", set()).add(found)
+                assert found not in (tmp_path / name / kind / part["name"]).read_bytes()  # it is sealed
+    assert {len(found) for found in content.values()} == {1}
+    for part in alone:
+        assert content[f"parts/{part['name']}"] == {(folder / part["name"]).read_bytes()}
+    other = replace(drawing, key=bytes(32))
+    with pytest.raises(StorageError):
+        b"".join(other.get(f"parts/{alone[0]['name']}"))

@@ -42,6 +42,14 @@ def test_half_of_the_storage_credentials_is_refused(name: str):
         Settings(**{name: "x"})
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"engine_url": "sc://lake:15002"}, {"engine_folder": "s3://lake/kept"}]
+)
+def test_no_shards_are_drawn_by_an_engine_that_is_not_named(given: dict[str, str]):
+    with pytest.raises(ValidationError, match="engine_url and engine_folder"):
+        Settings(engine_draws=True, **given)
+
+
 def test_a_refusal_quotes_no_value():
     """It goes to a log: what is named is the setting, never what it was set to."""
     for given in ({"storage_secret_access_key": "n0t-f0r-logs"}, {"port": "n0t-f0r-logs"}):

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.counted.here import Here
-from core.graphs.counted.reference import Reference
+from core.graphs.counted.reference import Reference, References
 from core.graphs.ingest.parted import canonicalise_parts, write_listed
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.ingest.sensitive_links import write_checked
@@ -18,7 +18,7 @@ from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.whole import read_schema, read_universe
 from core.graphs.uploads.files import IngestLimits, UploadedFile
-from core.privacy.reads.public_groups import labellings
+from core.privacy.reads.public_groups import labellings_of
 from worker.sandbox import Channel
 
 
@@ -57,10 +57,10 @@ def ingest(folder: Path, channel: Channel) -> None:
 
 def _counted_here(folder: Path, spec: dict[str, Any], limits: Any) -> dict[str, Any]:
     """Count the edges of ``folder/rows``, which are not stored; what was found."""
-    out, source = folder / "graph", Reference.model_validate(spec["rows"])
+    out, rows = folder / "graph", spec["rows"]
+    source = (References if "relations" in rows else Reference).model_validate(rows)
     schema, nodes = read_schema(out), read_universe(out)
-    (kind,) = schema.node_types
-    told, key = labellings(kind, nodes[kind.name]), bytes.fromhex(spec["fingerprint_key"])
+    told, key = labellings_of(schema, nodes), bytes.fromhex(spec["fingerprint_key"])
     engine = Here(folder / "counted")
     return count_reference(engine, source, schema, nodes, told, out, limits, fingerprint_key=key).to_json()
 

@@ -74,6 +74,9 @@ class WorkKind(ABC, Generic[Work]):
         """Tell whether the work is to stop before its end. It is checked with every heartbeat."""
         return False
 
+    def extend(self, services: Services, work: Work) -> None:
+        """Extend the leases that are held beside the work's. It comes with every heartbeat."""
+
     def spec(self, held: Held[Work]) -> Mapping[str, Any]:
         """Lay out what the child reads in the folder. Returned is what is written to its ``spec.json``."""
         raise NotImplementedError

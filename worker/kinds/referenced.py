@@ -8,31 +8,22 @@ reaches no network, and has no credentials. No content of a file is looked at he
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs.counted import places
-from core.graphs.counted.reference import Reference, places_of, read_reference
+from core.graphs.counted.port import Engine
+from core.graphs.counted.reference import Reference, References, places_of, read_reference
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.stored.whole import read_universe
-from core.logging import get_logger
-from core.privacy.reads.public_groups import labellings
-from core.settings import Settings
+from core.privacy.reads.public_groups import labellings_of
 from core.storage.store import make_private_folder
 from core.workflows.datasets.ingest import IngestWork
 from worker.folders import write_private
+from worker.kinds import on_engine
 from worker.kinds.base import Held, read_result
 from worker.supervisor import Ending
-
-if TYPE_CHECKING:
-    from core.graphs.counted.spark import Spark
-
-TICK_SECONDS = 0.2
-log = get_logger(__name__)
 
 
 def counted(
@@ -50,8 +41,8 @@ def counted(
         if ending is not Ending.FINISHED or "findings" in read_result(held.folder):
             return ending
         result.unlink()
-        with _engine(settings, work) as engine:
-            report, ending = _watched(held, lambda: _report(engine, source, work), engine.stop)
+        with on_engine.engine(settings, work.version_id, work.attempt) as engine:
+            report, ending = on_engine.watched(held, lambda: _report(engine, source, work), engine.stop)
     except (IngestRejected, InvalidInput) as error:
         found = {"findings": error.members.get("findings", []), "message": error.message}
         write_private(result, json.dumps(found).encode())
@@ -61,73 +52,29 @@ def counted(
     return ending
 
 
-def _report(engine: Spark, source: Reference, work: IngestWork) -> dict[str, Any]:
+def _report(engine: Engine, source: Reference | References, work: IngestWork) -> dict[str, Any]:
     assert work.schema is not None  # a graph in parts has a declared one
     nodes, out = read_universe(work.graph_folder), work.graph_folder
-    (kind,), key = work.schema.node_types, work.fingerprint_key
-    told = labellings(kind, nodes[kind.name])
+    told, key = labellings_of(work.schema, nodes), work.fingerprint_key
     return count_reference(
         engine, source, work.schema, nodes, told, out, work.limits, fingerprint_key=key
     ).to_json()
 
 
-def _copied(source: Reference, held: Held[IngestWork]) -> dict[str, Any]:
-    """Copy the files of a folder beside the work, for its child to read. InvalidInput for what is none."""
-    if source.folder is None:
-        raise InvalidInput("this service has no engine that knows tables; refer to a folder of Parquet files")
-    rows, left = held.folder / "rows", held.services.settings.max_upload_bytes
-    make_private_folder(rows)
-    for number, address in enumerate(places.listed(source.folder)):
-        left -= places.fetch(address, rows / f"{number:05d}.parquet", left)
-    return {**source.model_dump(), "folder": str(rows)}
-
-
-@contextmanager
-def _engine(settings: Settings, work: IngestWork) -> Iterator[Spark]:
-    """Open the service's engine for one attempt; nothing that was kept for it remains."""
-    from core.graphs.counted.spark import Spark, connect
-
-    if not settings.engine_folder:
-        raise InvalidInput("the engine has no folder; ask the operator to set GRAPHVEIL_ENGINE_FOLDER")
-    attempts = [f"{work.version_id}-{number + 1}" for number in range(work.attempt)]
-    kept = [places.below(settings.engine_folder, name) for name in attempts]
-    for place in kept[:-1]:  # of attempts that were killed
-        places.remove(place)
-    engine = Spark(connect(settings.engine_url.get_secret_value()), kept[-1])
-    try:
-        yield engine
-    finally:
-        engine.stop()
-        places.remove(kept[-1])
-
-
-def _watched(
-    held: Held[IngestWork], work: Callable[[], dict[str, Any]], stop: Callable[[], None]
-) -> tuple[dict[str, Any] | None, Ending]:
-    """Do the work while its lease holds and its time lasts, else stop it; how it ended."""
-    deadline = time.monotonic() + held.services.settings.job_wall_seconds
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="engine") as thread:
-        future = thread.submit(work)
-        while not wait([future], timeout=TICK_SECONDS).done:
-            ending = _overstepped(held, deadline)
-            if ending is not None:
-                stop()
-                return None, ending
-    try:
-        return future.result(), Ending.FINISHED
-    except (IngestRejected, InvalidInput):
-        raise
-    except (ValueError, KeyError) as error:
-        log.error("engine_refused", error=type(error).__name__)
-        return None, Ending.FAILED  # its counts do not add up
-    except Exception as error:
-        log.warning("engine_failed", error=type(error).__name__)
-        return None, Ending.LOST  # it is away, or lost the work: another attempt begins anew
-
-
-def _overstepped(held: Held[IngestWork], deadline: float) -> Ending | None:
-    if held.heartbeat.lost:
-        return Ending.LOST
-    if held.draining():
-        return Ending.DRAINED
-    return Ending.TIME if time.monotonic() >= deadline else None
+def _copied(source: Reference | References, held: Held[IngestWork]) -> dict[str, Any]:
+    """Copy the files of folders beside the work, for its child to read. InvalidInput for what is none."""
+    left = held.services.settings.max_upload_bytes
+    named = source.relations if isinstance(source, References) else (source,)
+    make_private_folder(held.folder / "rows")
+    found = []
+    for place, each in enumerate(named):
+        if each.folder is None:
+            raise InvalidInput(
+                "this service has no engine that knows tables; refer to a folder of Parquet files"
+            )
+        rows = held.folder / "rows" / str(place)
+        make_private_folder(rows)
+        for number, address in enumerate(places.listed(each.folder)):
+            left -= places.fetch(address, rows / f"{number:05d}.parquet", left)
+        found.append({**each.model_dump(), "folder": str(rows)})
+    return {"relations": found} if isinstance(source, References) else found[0]

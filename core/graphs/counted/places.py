@@ -36,8 +36,13 @@ def below(place: str, name: str) -> str:
 
 def put(path: Path, address: str) -> None:
     """Copy a file to an address, as :func:`put_chunks` does."""
+    put_chunks(pieces(path), address)
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """Read a file of this machine, some MB at a time."""
     with path.open("rb") as file:
-        put_chunks(iter(lambda: file.read(CHUNK), b""), address)
+        yield from iter(lambda: file.read(CHUNK), b"")
 
 
 def put_chunks(chunks: Iterable[bytes], address: str) -> None:

@@ -15,8 +15,10 @@ import numpy as np
 
 from core.graphs.columns.tables import NodeTable
 from core.graphs.counted.reference import Reference
+from core.graphs.schema import GraphSchema
 from core.graphs.schema.partable import Part
 
+Sides = tuple[NodeTable, NodeTable]
 Task = Callable[[int], Mapping[str, Any]]
 BLOCK_NODES = 1 << 26
 
@@ -24,28 +26,40 @@ BLOCK_NODES = 1 << 26
 @dataclass(frozen=True)
 class Found:
     """What became of the rows. ``strangers``: rows with an end outside the universe; ``stranger``: one such
-    end. Nothing else is told where there are any."""
+    end, and ``side``: of sources (0) or targets. Nothing else is told where there are any."""
 
     rows: int
     loops: int
     strangers: int = 0
     stranger: str | None = None
+    side: int = 0
 
 
-class Canonical(Protocol):
-    """The canonical edges of one undirected relation. Loops are dropped, repeats merged."""
+class CanonicalCell(Protocol):
+    """The canonical edges of one relation or snapshot. Loops inside a type are dropped, repeats merged."""
 
     @property
     def parts(self) -> Sequence[Part]:
         """What is known of each part, in the order of their sources. No two have a pair in common."""
         ...
 
-    def degrees(self) -> Iterator[np.ndarray]:
-        """Count the edges of every node. Nodes come in order, BLOCK_NODES at a time; int64."""
+    def degrees(self, side: str = "both") -> Iterator[np.ndarray]:
+        """Count the edges of every node, at both ends or one ``side``: "source", "target". Nodes come in
+        order, BLOCK_NODES at a time; int64."""
         ...
 
     def pairs(self, labels: np.ndarray, groups: int) -> np.ndarray:
-        """Count the edges between labels, i <= j row by row; int64 (groups (groups + 1) / 2,)."""
+        """Count the edges between labels inside one type, i <= j row by row; int64
+        (groups (groups + 1) / 2,)."""
+        ...
+
+
+class Canonical(Protocol):
+    """The canonical edges of a graph."""
+
+    @property
+    def cells(self) -> Sequence[CanonicalCell]:
+        """Those of each relation and snapshot, in the order of :func:`cells_of`."""
         ...
 
     def fingerprint(self, key: bytes) -> str:
@@ -60,12 +74,19 @@ class Engine(Protocol):
         """Say what the source holds now: a digest of its files, or the table's snapshot."""
         ...
 
-    def found(self, source: Reference, nodes: NodeTable) -> Found:
-        """Look at every row once."""
+    def found(self, source: Reference, sides: Sides) -> Found:
+        """Look at every row once. ``sides``: the nodes that sources and targets are of."""
         ...
 
-    def canonical(self, source: Reference, nodes: NodeTable, rows: int) -> Canonical:
-        """Make the edges of so many rows, of which none has a stranger, canonical."""
+    def canonical(
+        self,
+        schema: GraphSchema,
+        nodes: Mapping[str, NodeTable],
+        sources: Sequence[Reference],
+        rows: Sequence[int],
+    ) -> Canonical:
+        """Make the edges canonical. ``sources`` and ``rows``: where those of each cell lie, and how many, of
+        which none has a stranger."""
         ...
 
     def each(self, task: Task, count: int) -> list[Mapping[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import InvalidInput
+from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import MOST_CELLS, cells_of
 
 FORMAT = "reference"
 """The format under which a reference is sent: its bytes are JSON."""
@@ -58,6 +60,43 @@ class Reference(BaseModel):
         return self.folder or f"table:{self.table}"
 
 
+class OfCell(Reference):
+    """Where the rows of one relation lie; of one with time, those of one snapshot."""
+
+    relation: Annotated[str, Field(min_length=1, max_length=256)]
+    step: Annotated[int, Field(ge=0)] | None = None
+
+
+class References(BaseModel):
+    """Where the rows of several relations lie, each by itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    relations: Annotated[tuple[OfCell, ...], Field(min_length=1, max_length=MOST_CELLS)]
+
+
+def sources_of(reference: Reference | References, schema: GraphSchema) -> tuple[Reference, ...]:
+    """Order what is referred to as the schema's cells. InvalidInput where it is not each of them once."""
+    cells = [(relation.name, step) for relation, step in cells_of(schema)]
+    if isinstance(reference, Reference):
+        if len(cells) == 1:
+            return (reference,)
+        raise InvalidInput(
+            f"the schema has {len(cells)} relations and snapshots, each of which lies by itself; send "
+            '{"relations": [{"relation": ..., "folder": ...}, ...]}, with a step of those with time'
+        )
+    named = {(each.relation, each.step): each for each in reference.relations}
+    if len(named) < len(reference.relations):
+        raise InvalidInput("the reference names a relation or snapshot twice; name one folder for it")
+    for there, cell in [(False, each) for each in cells if each not in named] + [
+        (True, each) for each in named if each not in cells
+    ]:
+        step = "" if cell[1] is None else f" in step {cell[1]}"
+        what = "which the schema has not" if there else "which lacks"
+        raise InvalidInput(f"the reference: {cell[0]!r}{step}, {what}; name each of the schema's once")
+    return tuple(named[cell] for cell in cells)
+
+
 def places_of(tenant: str | None, entries: Iterable[str]) -> list[str]:
     """List the places that a tenant may name: its own (``TENANT=PLACE``), and those of every tenant.
 
@@ -73,12 +112,14 @@ def places_of(tenant: str | None, entries: Iterable[str]) -> list[str]:
     return found
 
 
-def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
-    """Read a reference, which must lie at or below one of the ``allowed`` places. InvalidInput otherwise."""
+def read_reference(content: bytes, allowed: Collection[str]) -> Reference | References:
+    """Read a reference. All of it must lie at or below one of the ``allowed`` places. InvalidInput
+    otherwise."""
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"a reference has at most {MAX_BYTES} bytes; name one folder or table")
     try:
-        reference = Reference.model_validate_json(content)
+        one = b'"relations"' not in content
+        reference = (Reference if one else References).model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(each) for each in first["loc"])
@@ -86,7 +127,8 @@ def read_reference(content: bytes, allowed: Iterable[str]) -> Reference:
             f"the reference cannot be read: {where or 'it'}: {first['msg']}; send JSON as "
             '{"folder": "s3://lake/edges"} or {"table": "lake.edges", "snapshot": 17}'
         ) from None
-    if not any(_within(reference, each) for each in allowed):
+    named = reference.relations if isinstance(reference, References) else (reference,)
+    if not all(any(_within(each, place) for place in allowed) for each in named):
         raise InvalidInput(
             "the reference names a place that this service does not read; ask its operator to add the place "
             "to GRAPHVEIL_ENGINE_PLACES"

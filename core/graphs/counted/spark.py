@@ -12,8 +12,8 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 from core.errors import InvalidInput
 from core.graphs.columns.tables import NodeTable
 from core.graphs.counted import places
-from core.graphs.counted.port import BLOCK_NODES, Found, Task
+from core.graphs.counted.port import BLOCK_NODES, Found, Sides, Task
 from core.graphs.counted.reference import NO_COLUMN, NO_FILE, Reference
-from core.graphs.schema.partable import Part, part_name
+from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.partable import Part, Slots, cells_of, part_name, slots_of
 from core.graphs.stored.fingerprint import begun, ranked
 from core.graphs.stored.parted import PART_EDGES
 from core.graphs.stored.parted import groups as in_groups
@@ -70,39 +71,58 @@ class Spark:
         files = [str(each) for each in self._read(source).inputFiles()]
         return places.joint(self.each(partial(_digested, files), len(files)))
 
-    def found(self, source: Reference, nodes: NodeTable) -> Found:
+    def found(self, source: Reference, sides: Sides) -> Found:
         """Look at every row once."""
         strange = "s is null or t is null"
         told = self.session.sql(
             f"select count(*) n, count_if(s = t) loops, count_if({strange}) strangers, "
-            f"min(case when s is null then a when t is null then b end) stranger, "
-            f"count_if(({strange}) and (a is null or b is null)) empty from {{rows}}",
-            rows=self._indexed(source, nodes),
+            f"min(case when s is null then a end) a, min(case when s is not null and t is null then b end) b "
+            "from {rows}",
+            rows=self._indexed(source, sides),
         )
         (row,) = told.toArrow().to_pylist()
-        stranger = row["stranger"] if row["strangers"] > row["empty"] else None
-        return Found(row["n"], row["loops"], row["strangers"], stranger)
+        named = sorted((row[end], side) for side, end in enumerate("ab") if row[end] is not None)
+        stranger, side = named[0] if named else (None, 0)
+        return Found(row["n"], row["loops"], row["strangers"], stranger, side)
 
-    def canonical(self, source: Reference, nodes: NodeTable, rows: int) -> OnSpark:
-        """Group the rows by their smaller end; each group is sorted, merged and written by one task."""
-        buckets = max(1, min(-(-rows // self.part_edges), nodes.count))
-        width = -(-nodes.count // buckets)
+    def canonical(
+        self,
+        schema: GraphSchema,
+        nodes: Mapping[str, NodeTable],
+        sources: Sequence[Reference],
+        rows: Sequence[int],
+    ) -> OnSpark:
+        """Make the cells canonical, one after the other, of several each in a folder of its own."""
+        sizes, cells = {name: table.count for name, table in nodes.items()}, []
+        for number, ((relation, _), source) in enumerate(zip(cells_of(schema), sources, strict=True)):
+            place = self.place if len(sources) == 1 else places.below(self.place, str(number))
+            engine, sides = replace(self, place=place), (nodes[relation.source], nodes[relation.target])
+            slots = slots_of(relation, sizes)
+            parts = engine._cell(source, sides, slots, rows[number])
+            cells.append(OnSparkCell(engine, relation, slots, parts))
+        return OnSpark(self, nodes, cells)
+
+    def _cell(self, source: Reference, sides: Sides, slots: Slots, rows: int) -> Sequence[Part]:
+        """Group the rows by source, or by the smaller end where a pair is the same both ways; each group is
+        sorted, merged and written by one task."""
+        buckets = max(1, min(-(-rows // self.part_edges), slots.sources))
+        low, high = ("least(s, t)", "greatest(s, t)") if slots.mirrored else ("s", "t")
         pairs = self.session.sql(
-            f"select cast(least(s, t) div {width} as int) bucket, least(s, t) low, greatest(s, t) high "
-            "from {rows} where s <> t",
-            rows=self._indexed(source, nodes),
+            f"select cast({low} div {-(-slots.sources // buckets)} as int) bucket, {low} low, {high} high "
+            f"from {{rows}}{'' if slots.loops else ' where s <> t'}",
+            rows=self._indexed(source, sides),
         )
-        place, count = self.place, nodes.count
+        place = self.place
 
         def write(table: pa.Table) -> pa.Table:  # by its signature it is known what it is given
-            return _write_bucket(place, buckets, count, table)
+            return _write_bucket(place, buckets, slots, table)
 
         written = pairs.groupBy("bucket").applyInArrow(write, "told string").toArrow()
         parts = {each["name"]: Part(**each) for each in map(json.loads, written["told"].to_pylist())}
         for number in range(buckets):
             if (name := part_name(number, buckets)) not in parts:
-                parts[name] = _put_part(self.place, name, np.empty(0, dtype=np.uint64), nodes.count)
-        return OnSpark(self, nodes, tuple(parts[name] for name in sorted(parts)))
+                parts[name] = _put_part(self.place, name, np.empty(0, dtype=np.uint64), slots)
+        return tuple(parts[name] for name in sorted(parts))
 
     def each(self, task: Task, count: int) -> list[Mapping[str, Any]]:
         """Do the task for every number, each in a task of the cluster's."""
@@ -130,30 +150,30 @@ class Spark:
             raise InvalidInput(NO_FILE)
         return self.session.read.parquet(*files)
 
-    def _indexed(self, source: Reference, nodes: NodeTable) -> DataFrame:
+    def _indexed(self, source: Reference, sides: Sides) -> DataFrame:
         """Rows of both ends as they were read (``a``, ``b``) and as nodes (``s``, ``t``), null for none."""
         read = self._read(source)
         if missing := {source.source, source.target} - set(read.columns):
             raise InvalidInput(NO_COLUMN.format(min(missing)))
-        named = self.session.sql(
-            f"select cast(`{source.source}` as string) a, cast(`{source.target}` as string) b from {{read}}",
-            read=read,
-        )
-        if nodes.ids is None:
-            index = ", ".join(
-                f"case when {end} rlike '{_INTEGER}' and try_cast({end} as bigint) < {nodes.count} "
-                f"then try_cast({end} as bigint) end {name}"
-                for end, name in (("a", "s"), ("b", "t"))
-            )
-            return self.session.sql(f"select a, b, {index} from {{named}}", named=named)
-        address = places.below(self.place, f"{UNIVERSE}/nodes.parquet")
-        places.put_table({"id": nodes.id_array(), "node": np.arange(nodes.count)}, address)
-        return self.session.sql(
-            "select a, b, x.node s, y.node t from {named} left join {nodes} x on a = x.id "
-            "left join {nodes} y on b = y.id",
-            named=named,
-            nodes=self.session.read.parquet(places.below(self.place, UNIVERSE)),
-        )
+        asked = f"cast(`{source.source}` as string) a, cast(`{source.target}` as string) b"
+        frames: dict[str, Any] = {"named": self.session.sql(f"select {asked} from {{read}}", read=read)}
+        index, joins = [], ""
+        for end, name, nodes in zip("ab", "st", sides, strict=True):
+            if nodes.ids is None:
+                index.append(
+                    f"case when {end} rlike '{_INTEGER}' and try_cast({end} as bigint) < {nodes.count} "
+                    f"then try_cast({end} as bigint) end {name}"
+                )
+                continue
+            table = f"{UNIVERSE}_{0 if nodes is sides[0] else 1}"
+            if table not in frames:
+                place = places.below(self.place, table)
+                content = {"id": nodes.id_array(), "node": np.arange(nodes.count)}
+                places.put_table(content, places.below(place, "nodes.parquet"))
+                frames[table] = self.session.read.parquet(place)
+            index.append(f"of_{name}.node {name}")
+            joins += f" left join {{{table}}} of_{name} on {end} = of_{name}.id"
+        return self.session.sql(f"select a, b, {', '.join(index)} from {{named}}{joins}", **frames)
 
 
 @dataclass(frozen=True)
@@ -161,21 +181,74 @@ class OnSpark:
     """Canonical edges that stand in parts in the engine's place."""
 
     engine: Spark
-    nodes: NodeTable
+    nodes: Mapping[str, NodeTable]
+    cells: Sequence[OnSparkCell]
+
+    def fingerprint(self, key: bytes) -> str:
+        """Sort the pairs of ranks in ranges, a task each; one task digests them in their order."""
+        joined = {name: np.zeros(table.count, dtype=bool) for name, table in self.nodes.items()}
+        for cell in self.cells:
+            ends = (cell.relation.source, cell.relation.target)
+            for kind, side in zip(ends, ("source", "target"), strict=True):
+                joined[kind] |= (
+                    np.concatenate(list(cell.degrees("both" if cell.slots.mirrored else side))) > 0
+                )
+        ids, ranks = ranked({name: table.id_array() for name, table in self.nodes.items()}, joined)
+        place, read = self.engine.place, self.engine.session.read
+        places.put_table({"id": ids}, places.below(place, f"{IDS}/ids.parquet"))
+        of_type = {}
+        for number, (name, found) in enumerate(joined.items()):
+            of_nodes = {"node": np.flatnonzero(found), "rank": ranks[name][found].astype(np.int64)}
+            folder = places.below(place, f"{KEYS}-ranks-{number}")
+            places.put_table(of_nodes, places.below(folder, "ranks.parquet"))
+            of_type[name] = read.parquet(folder)
+
+        def write(table: pa.Table) -> pa.Table:
+            return _write_keys(place, table)
+
+        buckets = max(1, sum(len(cell.parts) for cell in self.cells))
+        width = max(1, -(-len(ids) // buckets))
+        pairs = [
+            cell.sql(
+                f"select cast(least(x.rank, y.rank) div {width} as int) bucket, least(x.rank, y.rank) low, "
+                "greatest(x.rank, y.rank) high from {edges} join {sources} x on source = x.node "
+                "join {targets} y on target = y.node",
+                sources=of_type[cell.relation.source],
+                targets=of_type[cell.relation.target],
+            )
+            for cell in self.cells
+            if cell.files
+        ]
+        if pairs:
+            reduce(lambda one, other: one.union(other), pairs).groupBy("bucket").applyInArrow(
+                write, "bucket int"
+            ).toArrow()
+        (told,) = self.engine.each(partial(_fingerprinted, place, buckets, key), 1)
+        return str(told["digest"])
+
+
+@dataclass(frozen=True)
+class OnSparkCell:
+    """Those of one cell, in the engine's own place or one below it."""
+
+    engine: Spark
+    relation: EdgeType
+    slots: Slots
     parts: Sequence[Part]
 
-    def degrees(self) -> Iterator[np.ndarray]:
+    def degrees(self, side: str = "both") -> Iterator[np.ndarray]:
         """Count the edges of every node: counted once, and fetched a block at a time."""
-        counted = places.below(self.engine.place, DEGREES)
-        if self._files:
-            self._sql(
-                "select node, count(*) n from (select source node from {edges} union all "
-                "select target node from {edges}) group by node"
-            ).write.mode("overwrite").parquet(counted)
-        for first in range(0, self.nodes.count, BLOCK_NODES):
-            size = min(BLOCK_NODES, self.nodes.count - first)
+        counted = places.below(self.engine.place, f"{DEGREES}-{side}")
+        if self.files:
+            ends = ("source", "target") if side == "both" else (side,)
+            nodes = " union all ".join(f"select {end} node from {{edges}}" for end in ends)
+            found = self.sql(f"select node, count(*) n from ({nodes}) group by node")
+            found.write.mode("overwrite").parquet(counted)
+        nodes_there = self.slots.targets if side == "target" else self.slots.sources
+        for first in range(0, nodes_there, BLOCK_NODES):
+            size = min(BLOCK_NODES, nodes_there - first)
             degrees = np.zeros(size, dtype=np.int64)
-            if self._files:
+            if self.files:
                 block = self.engine.session.read.parquet(counted)
                 told = block.filter(f"node >= {first} and node < {first + size}").toArrow()
                 degrees[told["node"].to_numpy() - first] = told["n"].to_numpy()
@@ -184,12 +257,12 @@ class OnSpark:
     def pairs(self, labels: np.ndarray, groups: int) -> np.ndarray:
         """Count the edges between labels: two joins and a group-by."""
         counts = np.zeros((groups, groups), dtype=np.int64)
-        if not self._files:
+        if not self.files:
             return counts[np.triu_indices(groups)]
         place = places.below(self.engine.place, LABELS)
         columns = {"node": np.arange(len(labels)), "label": labels}
         places.put_table(columns, places.below(place, "labels.parquet"))
-        told = self._sql(
+        told = self.sql(
             "select least(x.label, y.label) a, greatest(x.label, y.label) b, count(*) n from {edges} "
             "join {labels} x on source = x.node join {labels} y on target = y.node group by 1, 2",
             labels=self.engine.session.read.parquet(place),
@@ -197,37 +270,13 @@ class OnSpark:
         counts[told["a"].to_numpy(), told["b"].to_numpy()] = told["n"].to_numpy()
         return counts[np.triu_indices(groups)]
 
-    def fingerprint(self, key: bytes) -> str:
-        """Sort the pairs of ranks in ranges, a task each; one task digests them in their order."""
-        joined = np.concatenate(list(self.degrees())) > 0
-        ids, ranks = ranked({"node": self.nodes.id_array()}, {"node": joined})
-        place, count = self.engine.place, len(ids)
-        places.put_table({"id": ids}, places.below(place, f"{IDS}/ids.parquet"))
-        of_nodes = {"node": np.flatnonzero(joined), "rank": ranks["node"][joined].astype(np.int64)}
-        places.put_table(of_nodes, places.below(place, f"{KEYS}-ranks/ranks.parquet"))
-
-        def write(table: pa.Table) -> pa.Table:
-            return _write_keys(place, table)
-
-        buckets = max(1, len(self.parts))
-        width = max(1, -(-count // buckets))
-        if self._files:
-            pairs = self._sql(
-                f"select cast(least(x.rank, y.rank) div {width} as int) bucket, least(x.rank, y.rank) low, "
-                "greatest(x.rank, y.rank) high from {edges} join {ranks} x on source = x.node "
-                "join {ranks} y on target = y.node",
-                ranks=self.engine.session.read.parquet(places.below(place, f"{KEYS}-ranks")),
-            )
-            pairs.groupBy("bucket").applyInArrow(write, "bucket int").toArrow()
-        (told,) = self.engine.each(partial(_fingerprinted, place, buckets, key), 1)
-        return str(told["digest"])
-
     @property
-    def _files(self) -> list[str]:
+    def files(self) -> list[str]:
         return [places.below(self.engine.place, part.name) for part in self.parts if part.rows]
 
-    def _sql(self, query: str, **frames: Any) -> DataFrame:
-        edges = self.engine.session.read.parquet(*self._files)
+    def sql(self, query: str, **frames: Any) -> DataFrame:
+        """Ask of the edges."""
+        edges = self.engine.session.read.parquet(*self.files)
         return self.engine.session.sql(query, edges=edges, **frames)
 
 
@@ -243,27 +292,28 @@ def _digested(files: Sequence[str], number: int) -> Mapping[str, Any]:
     return {"sha256": places.digest(files[number])}
 
 
-def _write_bucket(place: str, buckets: int, nodes: int, table: pa.Table) -> pa.Table:
+def _write_bucket(place: str, buckets: int, slots: Slots, table: pa.Table) -> pa.Table:
     """Write the part of one group of pairs, each once; what is known of it."""
     low, high = (table[name].to_numpy().astype(np.uint64) for name in ("low", "high"))
     name = part_name(table["bucket"][0].as_py(), buckets)
-    part = _put_part(place, name, low * np.uint64(nodes) + high, nodes)
+    part = _put_part(place, name, low * np.uint64(slots.targets) + high, slots)
     return pa.table({"told": [json.dumps(asdict(part))]})
 
 
-def _put_part(place: str, name: str, keys: np.ndarray, nodes: int) -> Part:
+def _put_part(place: str, name: str, keys: np.ndarray, slots: Slots) -> Part:
     with tempfile.TemporaryDirectory() as scratch:
-        part = write_part(in_groups(np.unique(keys), nodes), Path(scratch) / name, nodes)
+        found = in_groups(np.unique(keys), slots.targets)
+        part = write_part(found, Path(scratch) / name, slots.most)
         places.put(Path(scratch) / name, places.below(place, name))
     return part
 
 
 def _write_keys(place: str, table: pa.Table) -> pa.Table:
-    """Write the sorted keys of one range of ranks."""
+    """Write the sorted keys of one range of ranks, each once: relations may have a pair in common."""
     low, high = (table[name].to_numpy().astype("<u8") for name in ("low", "high"))
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "keys"
-        np.sort(low << np.uint64(32) | high).astype("<u8").tofile(path)
+        np.unique(low << np.uint64(32) | high).astype("<u8").tofile(path)
         places.put(path, places.below(place, f"{KEYS}/{table['bucket'][0].as_py():05d}"))
     return table.select(["bucket"]).slice(0, 1)
 

@@ -19,7 +19,7 @@ from core.graphs.ingest.relations import EdgeCollector, EdgeRows, steps_of
 from core.graphs.ingest.universe import indices
 from core.graphs.ingest.uploaded import request_of
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.schema.partable import cells_of, only_relation, require_partable
+from core.graphs.schema.partable import cells_of, require_partable, require_referable
 from core.graphs.stored.fingerprint import fingerprint_parts
 from core.graphs.stored.parted import PART_EDGES, Rows, write_parted
 from core.graphs.stored.whole import write_universe
@@ -147,7 +147,7 @@ def write_listed(
     """
     if schema is None:
         raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
-    only_relation(schema)
+    require_referable(schema)
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
     write_universe(Graph.build(schema, nodes, {}), out)

@@ -87,15 +87,14 @@ def divided(edges: Sequence[int], most: Sequence[int], shards: int) -> list[int]
     return found
 
 
-def only_relation(schema: GraphSchema) -> EdgeType:
-    """Return the only relation of a graph that is counted where it lies. ValueError for any other."""
+def require_referable(schema: GraphSchema) -> None:
+    """Refuse a schema whose edges are not counted where they lie. ValueError."""
     require_partable(schema)
-    (relation, *others) = schema.edge_types
-    if others or schema.temporal or len(schema.node_types) != 1 or relation.directed:
-        raise ValueError(
-            "edges that stay elsewhere are of one node type and one undirected relation without time"
-        )
-    return relation
+    for relation in schema.edge_types:
+        if relation.attributes:
+            raise ValueError(f"edge type {relation.name!r} declares attributes, and ends alone are counted")
+    if any(kind.protected for kind in schema.node_types):
+        raise ValueError("where edges stay elsewhere they are counted, and not those of each person kept")
 
 
 def require_partable(schema: GraphSchema) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from core.graphs.graph import NodeTable
+    from core.graphs.schema import GraphSchema
 
 
 _dictionary_encode = late("pyarrow.compute:dictionary_encode")
@@ -71,6 +73,13 @@ def labellings(kind: NodeType, table: NodeTable) -> list[tuple[np.ndarray, int]]
             labels = public_groups(kind, table, each.name, MOST_PUBLIC)
             found.append((labels, int(labels.max(initial=0)) + 1))
     return found
+
+
+def labellings_of(
+    schema: GraphSchema, nodes: Mapping[str, NodeTable]
+) -> dict[str, list[tuple[np.ndarray, int]]]:
+    """List them for every node type."""
+    return {kind.name: labellings(kind, nodes[kind.name]) for kind in schema.node_types}
 
 
 def _distinct(column: np.ndarray | pa.Array) -> tuple[list[Any], np.ndarray]:

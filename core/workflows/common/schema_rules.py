@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.errors import InvalidInput
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import only_relation, require_partable
+from core.graphs.schema.partable import require_partable, require_referable
 from core.ledger.kinds import Filter
 from core.privacy.units import Unit
 from core.publishing.checks import check_protects
@@ -45,7 +45,7 @@ def check_partable(schema: GraphSchema | None) -> None:
 def check_referable(schema: GraphSchema) -> None:
     """Check that edges of the schema's graphs can be counted where they lie. InvalidInput otherwise."""
     try:
-        only_relation(schema)
+        require_referable(schema)
     except ValueError as error:
         raise InvalidInput(f"{error}; upload the edges", field="format") from None
 

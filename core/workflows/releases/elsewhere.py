@@ -78,7 +78,7 @@ def put(store: ObjectStore, staged: str, file: Charged, settings: Settings) -> N
 
     with _answering(file.target, settings):
         if store.exists(staged):
-            places.put_chunks(_checked(store.get(staged), file.sha256), file.target)
+            places.put_chunks(checked(store.get(staged), file.sha256), file.target)
         elif not places.exists(file.target):
             raise StorageError("a charged file is in neither place")
 
@@ -95,17 +95,18 @@ def finish(files: Sequence[Charged], settings: Settings) -> None:
             places.put_chunks([lines.encode()], f"{folder}/{DONE}")
 
 
-def _allowed(folder: str, places: Iterable[str]) -> bool:
-    return any(lies_in(folder, each) for each in places)
-
-
-def _checked(chunks: Iterator[bytes], sha256: str) -> Iterator[bytes]:
+def checked(chunks: Iterator[bytes], sha256: str) -> Iterator[bytes]:
+    """Pass chunks on. StorageError at their end where they have another digest."""
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)
         yield chunk
     if digest.hexdigest() != sha256:
-        raise StorageError("a staged file has other bytes than were charged")
+        raise StorageError("a file has other bytes than were told of it")
+
+
+def _allowed(folder: str, places: Iterable[str]) -> bool:
+    return any(lies_in(folder, each) for each in places)
 
 
 @contextmanager

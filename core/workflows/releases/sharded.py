@@ -8,8 +8,8 @@ same object or another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -31,12 +31,14 @@ from core.work import leases
 from core.work import service as leased
 from core.workflows.common.context import Services
 from core.workflows.releases import settle
-from core.workflows.releases.publish import JobWork, chunks_of, staged_of, staging_prefix
+from core.workflows.releases.publish import JobWork, staged_of, staging_prefix
 
 PARTS, DEGREES = "parts", "degrees"
 LAW, RELEASE, PRIVATE, MODEL = "law", "release", "private", "model"
 FITTED = (LAW, RELEASE, PRIVATE, MODEL)
 """The folders that a fit leaves: what shards are drawn from, and of the bundle all that needs no edges."""
+MOST_AT_ONCE = 256
+"""So many shards are drawn by the engine at once, and handed back together where it is killed."""
 DRAW = "draw"
 """The stage that callers see while shards are drawn."""
 
@@ -55,6 +57,9 @@ class ShardWork:
     worker: str
     fitted_attempt: int
     traceparent: str | None = None
+    on_engine: bool = False
+    """Whether tasks of the engine draw it, and those ``beside`` it, which this worker holds too."""
+    beside: tuple[ShardWork, ...] = ()
 
 
 def fitted_key(job_id: str, attempt: int, name: str) -> str:
@@ -102,24 +107,47 @@ def end_fit(services: Services, work: JobWork, count: int) -> bool:
 def fetch_fitted(services: Services, held: JobWork | ShardWork, name: str, folder: Path) -> None:
     """Fetch one folder of what the fit left to ``folder``. NotFound once the dataset is erased;
     StorageError."""
+    folder.mkdir(parents=True, mode=0o700)
+    unpack(fitted(services, held, name), folder)
+
+
+def fitted(services: Services, held: JobWork | ShardWork, name: str) -> Iterator[bytes]:
+    """Open one packed folder of what the fit left. NotFound once the dataset is erased; StorageError."""
     assert held.fitted_attempt is not None  # of a job that is fitted
     stored = fitted_key(held.job_id, held.fitted_attempt, name)
     with services.db.transaction() as session:
         key = vault.content_key(session, held.dataset_id, services.settings.master_key)
-    folder.mkdir(parents=True, mode=0o700)
-    unpack(unseal(services.store.get(stored), key, context=stored), folder)
+    return unseal(services.store.get(stored), key, context=stored)
 
 
 def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork | None:
-    """Begin the shard under this worker's lease. None if it is not free."""
+    """Begin the shard under this worker's lease. None if it is not free.
+
+    Where the engine draws, shards that wait beside it are begun with it. The last attempt is a worker's own:
+    an engine that is away costs no release that is paid.
+    """
+    settings = services.settings
     with services.db.transaction() as session:
-        row = leased.begin(session, services.settings, SHARDS, subject_id, worker, Shard.attempt_limit)
+        if settings.engine_draws:
+            shards.lock_job(session, subject_id)
+        row = leased.begin(session, settings, SHARDS, subject_id, worker, Shard.attempt_limit)
         if row is None:
             return None
+        on_engine = settings.engine_draws and row.attempt < row.attempt_limit
+        beside: Sequence[Shard] = ()
+        if on_engine:
+            beside = leases.claim_all(
+                session,
+                SHARDS,
+                shards.waiting(session, row.job_id, MOST_AT_ONCE - 1),
+                worker=worker,
+                lease_seconds=settings.lease_seconds,
+                max_attempts=Shard.attempt_limit,
+            )
         job = repository.existing(session, row.job_id)
         assert job.shards is not None  # it has some
         assert job.fitted_attempt is not None
-        return ShardWork(
+        work = ShardWork(
             subject_id=subject_id,
             job_id=job.id,
             dataset_id=job.dataset_id,
@@ -130,7 +158,21 @@ def begin_shard(services: Services, subject_id: str, worker: str) -> ShardWork |
             worker=worker,
             fitted_attempt=job.fitted_attempt,
             traceparent=job.traceparent,
+            on_engine=on_engine,
         )
+        others = [
+            replace(work, subject_id=each.id, number=each.number, attempt=each.attempt) for each in beside
+        ]
+        return replace(work, beside=tuple(others))
+
+
+def extend_beside(services: Services, work: ShardWork) -> None:
+    """Extend the leases of the shards that are held beside, but for those that are drawn already."""
+    if work.beside:
+        attempts = {each.subject_id: each.attempt for each in work.beside}
+        with services.db.transaction() as session:
+            shards.lock_job(session, work.subject_id)  # whoever ends a job takes it first, then its shards
+            leases.extend_all(session, SHARDS, attempts, lease_seconds=services.settings.lease_seconds)
 
 
 def record_part(services: Services, work: ShardWork, part: Part) -> None:
@@ -153,14 +195,16 @@ def record_part(services: Services, work: ShardWork, part: Part) -> None:
             setattr(row, name, value)
 
 
-def keep_part(services: Services, work: ShardWork, part: Part, path: Path, degrees: Path) -> None:
+def keep_part(
+    services: Services, work: ShardWork, part: Part, content: Iterable[bytes], degrees: Iterable[bytes]
+) -> None:
     """Store the degrees of the part, sealed with the dataset's key, then its bytes, under keys that name
     them. NotFound if the dataset is erased."""
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
     kept = degrees_key(work.job_id, work.number, part.sha256)
-    services.store.put(kept, seal(chunks_of(degrees), key, context=kept))
-    services.store.put(part_key(work.job_id, work.number, part.sha256), _chunks(path))
+    services.store.put(kept, seal(degrees, key, context=kept))
+    services.store.put(part_key(work.job_id, work.number, part.sha256), _chunks(content))
 
 
 def finish_shard(services: Services, work: ShardWork) -> None:
@@ -174,6 +218,12 @@ def finish_shard(services: Services, work: ShardWork) -> None:
         _tell(session, services.settings, job.id, work.shards - left, work.shards)
         if not left:
             settle.queue(session, job)
+
+
+def all_drawn(services: Services, work: ShardWork) -> bool:
+    """Tell whether no shard of the job is left to draw."""
+    with services.db.transaction() as session:
+        return not shards.undrawn(session, work.job_id)
 
 
 def fail_shard(services: Services, work: ShardWork, reason: JobReason) -> None:
@@ -260,8 +310,8 @@ def _tell(session: Session, settings: Settings, job_id: str, done: int, total: i
     session.flush()  # before the job's state changes, which the database numbers in turn
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    for chunk in chunks_of(path):
+def _chunks(content: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in content:
         yield chunk
         failpoints.reach("while_storing_part")
 

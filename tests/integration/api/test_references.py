@@ -157,6 +157,65 @@ def test_from_registration_to_the_report(serving, lake, engine):
     assert abs(edges - dataset["version"]["ingest_report"]["edges"]["mail"]["edges"]) < 120
 
 
+SEVERAL = {
+    "node_types": [{"name": "person", "count": NODES}, {"name": "firm", "count": 20}],
+    "edge_types": [
+        {"name": "mail", "source": "person", "target": "person"},
+        {"name": "cites", "source": "person", "target": "person", "directed": True},
+        {"name": "hires", "source": "firm", "target": "person", "temporal": True},
+    ],
+    "time": {"start": 0, "width": 1, "count": 2},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_several_relations_each_in_a_folder_of_its_own_to_the_report(serving, lake, engine):
+    """Directed, and between two types with snapshots: published and charged once."""
+    tenant = serving(engine, shard_edges=100)
+    cells = [("mail", None), ("cites", None), ("hires", 0), ("hires", 1)]
+    low = np.random.default_rng(next(numbers)).integers(0, 20, (400, 2))
+    named = [
+        {"relation": name, "step": step, "folder": str(rows(lake, low + place)), "source": "a", "target": "b"}
+        for place, (name, step) in enumerate([(name, step) for name, step in cells if name != "hires"])
+    ]
+    named += [
+        {"relation": name, "step": step, "folder": str(rows(lake, low)), "source": "a", "target": "b"}
+        for name, step in cells[2:]
+    ]
+    dataset = tenant.register(epsilon="9", unit="event", graph_schema=SEVERAL, in_parts=True)["id"]
+    body = json.dumps({"relations": named[:-1]})
+    version = tenant.upload(dataset, body, "part=edges&format=reference").json()
+    tenant.work(Topic.INGEST, version["id"])
+    found = tenant.call("GET", f"/datasets/{dataset}").json()
+    assert (found["state"], "'hires' in step 1, which lacks" in json.dumps(found["version"])) == (
+        "rejected",
+        True,
+    )
+    body = json.dumps({"relations": named})
+    version = tenant.upload(dataset, body, "part=edges&format=reference").json()
+    tenant.work(Topic.INGEST, version["id"])
+    found = tenant.call("GET", f"/datasets/{dataset}").json()
+    assert found["state"] == "ready", found
+    report = found["version"]["ingest_report"]
+    assert {name: each["rows"] for name, each in report["edges"].items()} == {
+        "mail": 400,
+        "cites": 400,
+        "hires": 800,
+    }
+    assert len(set(report["edges_per_step"]["hires"])) == 1
+    job = tenant.submit(dataset, "6").json()
+    assert tenant.call("GET", f"/jobs/{job['id']}").json()["method"] == "anchored"
+    tenant.work(Topic.RUN, job["id"])
+    for number in range(tenant.call("GET", f"/jobs/{job['id']}").json()["shards"]["total"]):
+        tenant.work(Topic.SHARD, f"{job['id']}.{number}")
+    tenant.work(Topic.RUN, job["id"])
+    assert tenant.call("GET", f"/jobs/{job['id']}").json()["state"] == "published"
+    assert endings(tenant.services, job["id"]) == ["reserve", "charge"]
+    public = tenant.call("GET", f"/jobs/{job['id']}/report").json()["public"]
+    told = {each["name"]: each["edges"] for each in public["statistics"]["edge_types"]}
+    assert all(abs(told[name] - each["edges"]) < 150 for name, each in report["edges"].items())
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_partitions_and_globs_are_referred_to(serving, lake, engine):
     tenant, folder = serving(engine), rows(lake)

@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 
 from core.errors import NotAccepted
-from core.graphs.counted.stored import CountedEdges, CountedGraph
+from core.graphs.counted.here import InParts
+from core.graphs.counted.stored import CountedEdges, CountedGraph, open_parts, write_counts
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.stored.parted import write_parted
+from core.graphs.stored.whole import write_universe
 from core.methods import registry
 from core.methods.base import PublicFacts, no_progress
 from core.privacy import entropy
@@ -164,7 +166,7 @@ def test_edges_that_stay_elsewhere_are_not_mixed_and_nothing_is_charged(tmp_path
     whole, parted = valued(
         tmp_path / "g", np.zeros(9, int), *np.random.default_rng(1).integers(0, 60, (2, 9))
     )
-    counted = CountedGraph(whole.schema, parted.nodes, CountedEdges(9, 60, tmp_path, {}))
+    counted = CountedGraph(whole.schema, parted.nodes, (CountedEdges(9, tmp_path, {}),))
     generator = registry.get("dcsbm")
     params = generator.Params(**COUNTS, node_attribute_share=0.3)
     plan = generator.plan(params, PublicFacts(whole.schema, Unit.EVENT, None, NANO, 0, ("knows",)))
@@ -205,6 +207,9 @@ def test_directed_relations_and_those_between_two_types_are_read_as_in_memory(tm
         tables[name] = EdgeTable(source[rows], target[rows], step)
     whole = Graph.build(SIDED, universe, tables)
     parted = write_parted(SIDED, universe, [(source, target, cell)], len(cell), tmp_path / "g", 100)
+    write_universe(Graph.build(SIDED, universe, {}), tmp_path / "counted")
+    (tmp_path / "counted" / "schema.json").write_text(SIDED.model_dump_json())
+    write_counts(InParts(parted), SIDED, universe, {}, tmp_path / "counted")
     generator = registry.get("anchored")
     params = generator.Params(**generator.sharding.counted)
     generator.sharding.require(params)
@@ -222,17 +227,19 @@ def test_directed_relations_and_those_between_two_types_are_read_as_in_memory(tm
     for session, fit, graph in (
         (PrivateGraph, generator.fit, whole),
         (PrivateParts, generator.sharding.fit_parts, parted),
+        (PrivateParts, generator.sharding.fit_parts, open_parts(tmp_path / "counted")),
     ):
         seen.append([])
         meter = Meter(plan, MemoryRecorder())
         models.append(fit(session(graph, meter), plan, params, no_progress))
         charged.append([(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript])
-    assert charged[0] == charged[1]
+    assert charged[0] == charged[1] == charged[2]
     assert len(charged[0]) == len(seen[0]) >= 2 + 6 * 3
-    assert seen[0] == seen[1]
+    assert seen[0] == seen[1] == seen[2]
     for key, columns in models[0].cells.items():
         for name, column in columns.items():
             assert np.array_equal(column, models[1].cells[key][name]), (key, name)
+            assert np.array_equal(column, models[2].cells[key][name]), (key, name)
 
 
 def test_queries_of_sides_have_the_same_answer_in_parts(tmp_path):
