@@ -20,6 +20,7 @@ from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from core.kernels import folders
 from core.kernels.identity import identity
@@ -68,7 +69,7 @@ class Store(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Read what was compiled for these types. None where no folder has it."""
-        target_context.refresh()
+        rtsys.initialize(target_context)
         for folder in self._folders(target_context):
             path = folder / self._file(sig)
             try:
