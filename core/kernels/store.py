@@ -25,6 +25,7 @@ from numba.core.runtime import rtsys
 from core.kernels import folders
 from core.kernels.identity import identity
 from core.kernels.processors import compiled_for, read_for
+from graphveil.loading import uncollected
 
 SIGNATURE = 3
 """Its place in what Numba makes of a compiled function."""
@@ -78,7 +79,8 @@ class Store(_Cache):
                 continue
             self.used.add(path)
             rebuilt: Any = CompileResult
-            return cast(CompileResult, rebuilt._rebuild(target_context, *pickle.loads(payload)))
+            with uncollected():  # what it names of Numba is loaded with it
+                return cast(CompileResult, rebuilt._rebuild(target_context, *pickle.loads(payload)))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
