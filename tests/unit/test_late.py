@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 from importlib import import_module
 
 import pytest
 
 from core.late import late
+from graphveil.loading import loaded
 from tests.house_rules import BESIDE, ROOT, SERVICE, python_files
 
 
@@ -39,3 +41,27 @@ def test_what_is_late_is_loaded_when_it_is_called(monkeypatch: pytest.MonkeyPatc
     assert "colorsys" not in sys.modules
     assert grey(0.5, 0.5, 0.5) == (0.0, 0.0, 0.5)
     assert grey.__name__ == "rgb_to_hsv"
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_loading_leaves_the_collector_as_it_was(monkeypatch: pytest.MonkeyPatch, on: bool):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    try:
+        gc.enable() if on else gc.disable()
+        loaded("colorsys")
+        assert gc.isenabled() is on
+        assert gc.get_freeze_count() == 0
+    finally:
+        gc.enable()
+
+
+def test_loading_thaws_nothing(monkeypatch: pytest.MonkeyPatch):
+    """A fork server's memory is frozen: a child that collected garbage in it would copy it."""
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        loaded("colorsys")
+        assert gc.get_freeze_count() >= frozen - 1000  # some end meanwhile
+    finally:
+        gc.unfreeze()
