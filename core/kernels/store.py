@@ -20,7 +20,7 @@ from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from core.kernels import folders
 from core.kernels.identity import identity
