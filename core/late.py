@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
+
+from graphveil.loading import loaded
 
 
 def late(path: str, **fixed: Any) -> Callable[..., Any]:
@@ -16,7 +17,7 @@ def late(path: str, **fixed: Any) -> Callable[..., Any]:
     module, name = path.split(":")
 
     def called(*args: Any, **given: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **fixed, **given)
+        return getattr(loaded(module), name)(*args, **fixed, **given)
 
     called.__name__ = called.__qualname__ = name
     called.__module__ = module

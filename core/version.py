@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ NAME = "graphveil-service"
 TREE = Path(__file__).resolve().parents[1]
 
 
+@cache
 def package_version() -> str:
     """Return the installed version, or the tree's. The tree is that it runs from, as in an image; else
     ``unknown``."""

@@ -42,7 +42,6 @@ def load() -> None:
         for name in hidden:
             del sys.modules[name]
     _know_methods()
-    _start_compiler()
     _read_kernels()
     _end_threads()
     os.register_at_fork(after_in_child=_forget_random_states)
@@ -70,26 +69,13 @@ def _know_methods() -> None:
     from core.graphs.views.networkit import networkit
     from core.methods import registry
     from core.reports import build
+    from core.version import package_version
 
     registry.generators()
     formats()
     networkit()
     build.versions()
-
-
-def _start_compiler() -> None:
-    """Compile a function, which loads what Numba needs before it can read a kernel that is kept."""
-    import numba
-    import numpy as np
-
-    @numba.njit
-    def total(values: np.ndarray) -> int:
-        found = 0
-        for value in values:
-            found += value
-        return found
-
-    total(np.zeros(1, dtype=np.int64))
+    package_version()
 
 
 def _read_kernels() -> None:

@@ -82,12 +82,14 @@ class Orders:
 
     ``opening`` makes durable that the graph is about to be opened, ``record`` a metered read, or raise;
     ``progress`` is told the steps of about a second together; ``draining`` tells that this worker is to stop.
+    ``last`` is told those that are left of a child that finished, where what ends the work records them.
     """
 
     record: Callable[[dict[str, Any]], None]
     progress: Callable[[Sequence[Step]], None]
     draining: Draining
     opening: Callable[[], None] = no_reads
+    last: Callable[[Sequence[Step]], None] | None = None
 
 
 def supervise(
@@ -139,7 +141,7 @@ class _Watch:
     def until_the_end(self) -> Ending:
         while True:
             code = self._child.exit_code  # before the last messages are read, so that none is missed
-            ending = self._messages(last=code is not None)
+            ending = self._messages(code)
             if ending is None:
                 ending = self._overstepped() if code is None else self._ended(code)
                 if ending in STOPPED and self._untold:
@@ -154,12 +156,12 @@ class _Watch:
         failed = ending is Ending.FAILED and self._own_gpu is not None
         return Ending.LOST if failed and self._own_gpu.seen_gone() else ending  # type: ignore[union-attr]
 
-    def _messages(self, last: bool) -> Ending | None:
+    def _messages(self, code: int | None) -> Ending | None:
         try:
             for message in self._child.messages(TICK_SECONDS):
                 self._handle(message)
-            if self._untold and (last or time.monotonic() >= self._tell_at):
-                self._tell()
+            if self._untold and (code is not None or time.monotonic() >= self._tell_at):
+                self._tell(self._orders.last if code == 0 else None)
         except LeaseLost:
             return Ending.LOST
         except (DBAPIError, NoConnection) as error:
@@ -191,7 +193,7 @@ class _Watch:
             case _:
                 raise PrivacyViolation("the child sent a message of no known kind")
 
-    def _tell(self) -> None:
+    def _tell(self, record: Callable[[Sequence[Step]], None] | None = None) -> None:
         """Record progress; drop it when the database does not answer: hours of work are worth more.
 
         One write has what came since the last one, or since the child began, a second before at the earliest:
@@ -200,7 +202,7 @@ class _Watch:
         steps, self._untold = self._untold, []
         self._tell_at = time.monotonic() + TELL_SECONDS
         try:
-            self._orders.progress(steps)
+            (record or self._orders.progress)(steps)
         except (DBAPIError, NoConnection) as error:
             log.warning("progress_dropped", error=type(error).__name__)
         else:

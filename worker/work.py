@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import structlog
@@ -29,6 +30,9 @@ from worker.supervisor import Draining, Ending
 
 log = get_logger(__name__)
 
+Begin = Callable[[], Any]
+"""Leases a piece of work: what is held of it, None where it is not free."""
+
 KINDS: dict[Topic, WorkKind[Any]] = {
     Topic.INGEST: IngestKind(),
     Topic.RUN: ReleaseKind(),
@@ -45,12 +49,7 @@ def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
         raise InvalidInput(f"there is no topic {topic!r}", field="topic")
     if draining():
         return False  # the reaper rings again, and another worker answers
-    with structlog.contextvars.bound_contextvars(
-        topic=str(topic), subject_id=subject_id, worker=process.name
-    ):
-        taken = _run(process, topic, subject_id, draining)
-        log.info("work_ended" if taken else "work_not_free")
-    return taken
+    return _take(process, topic, subject_id, draining, _begin(process, topic, subject_id))
 
 
 def take_turn(
@@ -74,23 +73,56 @@ def take_turn(
         return False
     passed_over: list[str] = []
     while not draining():
-        following = turns.next_work(process.services, topic, passed_over, gpu_only=gpu_only, ability=ability)
+        following, begin = _claim(process, topic, passed_over, gpu_only=gpu_only, ability=ability)
         if following is None:
             break
-        if take(process, *following, draining):
+        if _take(process, *following, draining, begin):
             return True
         passed_over.append(following[1])  # another worker was faster
     return False
 
 
-def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
+def _claim(
+    process: WorkerProcess, topic: Topic, passed_over: Sequence[str], **lane: Any
+) -> tuple[tuple[Topic, str] | None, Begin]:
+    """Find the work whose turn it is, and begin it in the same transaction where its kind can."""
+    services = process.services
+    try:
+        with services.db.together():
+            following = turns.next_work(services, topic, passed_over, **lane)
+            if following is None:
+                return None, lambda: None
+            if not KINDS[following[0]].begins_at_once:
+                return following, _begin(process, *following)
+            work = _begin(process, *following)()
+    except GraphveilError:
+        # Its turn was undone with it. It counts all the same: nobody is to wait behind what cannot be begun.
+        following = turns.next_work(services, topic, passed_over, **lane)
+        return following, (lambda: None) if following is None else _begin(process, *following)
+    return following, lambda: work
+
+
+def _begin(process: WorkerProcess, topic: Topic, subject_id: str) -> Begin:
+    return partial(KINDS[topic].begin, process.services, subject_id, process.name)
+
+
+def _take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining, begin: Begin) -> bool:
+    with structlog.contextvars.bound_contextvars(
+        topic=str(topic), subject_id=subject_id, worker=process.name
+    ):
+        taken = _run(process, topic, subject_id, draining, begin)
+        log.info("work_ended" if taken else "work_not_free")
+    return taken
+
+
+def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining, begin: Begin) -> bool:
     """Do one piece of work from claim to settlement; False if it was not free.
 
     Where the database does not answer, the lease runs out and the reaper decides.
     """
     services, settings, kind = process.services, process.services.settings, KINDS[topic]
     try:
-        work = kind.begin(services, subject_id, process.name)
+        work = begin()
     except (NotFound, LeaseLost, StorageError) as error:
         log.warning("not_laid_out", error=type(error).__name__)  # handed back where it was begun
         return True

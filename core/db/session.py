@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -81,19 +82,38 @@ class Database:
         self.engine = make_engine(url, pool_size=pool_size)
         self.notifier = CommitNotifier(make_engine(url, pool_size=1))
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        self._around = threading.local()
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
         """Open a session that commits at its end. Its work is committed as a whole, or rolled back on any
         error.
 
-        After the commit the channels of :func:`notify_at_commit` are notified.
+        After the commit the channels of :func:`notify_at_commit` are notified. Inside :meth:`together` it is
+        a part of that transaction.
         """
+        if (around := getattr(self._around, "session", None)) is not None:
+            yield around
+            return
         with self._sessions() as session:
             with session.begin():
                 yield session
             for channel in session.info.get(_NOTIFIED, ()):
                 self.notifier.notify(channel)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make one transaction of all that this thread opens meanwhile. It commits at the end of this one.
+
+        For steps that belong together and stand in rooms of their own. An error that leaves one of them must
+        leave this one too: what that step has written would be committed.
+        """
+        with self.transaction() as session:
+            self._around.session = session
+            try:
+                yield
+            finally:
+                self._around.session = None
 
     def dispose(self) -> None:
         """Close every connection, the notifier's after what waits is sent."""

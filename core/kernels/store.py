@@ -20,10 +20,12 @@ from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime.nrt import rtsys
 
 from core.kernels import folders
 from core.kernels.identity import identity
 from core.kernels.processors import compiled_for, read_for
+from graphveil.loading import uncollected
 
 SIGNATURE = 3
 """Its place in what Numba makes of a compiled function."""
@@ -68,7 +70,7 @@ class Store(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Read what was compiled for these types. None where no folder has it."""
-        target_context.refresh()
+        rtsys.initialize(target_context)
         for folder in self._folders(target_context):
             path = folder / self._file(sig)
             try:
@@ -77,7 +79,8 @@ class Store(_Cache):
                 continue
             self.used.add(path)
             rebuilt: Any = CompileResult
-            return cast(CompileResult, rebuilt._rebuild(target_context, *pickle.loads(payload)))
+            with uncollected():  # what it names of Numba is loaded with it
+                return cast(CompileResult, rebuilt._rebuild(target_context, *pickle.loads(payload)))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -469,7 +469,7 @@ def choose_in_parts(
 
 def _can(name: str, had: Container[str] | None) -> bool:
     """Tell whether the method is registered and can be run; what workers have is looked up at need."""
-    return name in registry.generators() and (had is None or name in had)
+    return registry.has(name) and (had is None or name in had)
 
 
 def _whole(
@@ -482,7 +482,7 @@ def _whole(
     in_parts: bool = False,
 ) -> Choice | errors.NotAccepted:
     """Plan the request by the method, or return why it does not take it."""
-    generator = registry.generators().get(name) or registry.get(name)
+    generator = registry.get(name)
     for share, what in CARRIED.items():
         if share in params and share not in generator.Params.model_fields:
             return errors.NotAccepted(f"{name} releases {what}", field="method")

@@ -11,10 +11,10 @@ import importlib.util
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint
-from types import MappingProxyType
 from typing import Any
 
 import core.methods as package
@@ -98,8 +98,11 @@ def collect(candidates: Iterable[tuple[str, Any]]) -> dict[str, Method]:
 def built_in() -> Iterator[tuple[str, Any]]:
     """Yield each ``GENERATOR`` of this folder's modules and packages."""
     for module in _own_modules():
-        name = f"{package.__name__}.{module}"
-        yield name, getattr(importlib.import_module(name), "GENERATOR", None)
+        yield from _bound(f"{package.__name__}.{module}")
+
+
+def _bound(module: str) -> Iterator[tuple[str, Any]]:
+    yield module, getattr(importlib.import_module(module), "GENERATOR", None)
 
 
 def _own_modules() -> Iterator[str]:
@@ -112,12 +115,17 @@ def _own_modules() -> Iterator[str]:
 def entered() -> Iterator[tuple[str, Any]]:
     """Yield what the entry points of installed packages name."""
     for entry in entries(GROUP):
-        try:
-            yield entry.value, entry.load()
-        except ModuleNotFoundError as error:
-            # A package may be taken away whole or in part, by an image say, while its metadata stay.
-            if not _names(entry, error.name):
-                raise
+        yield from _loaded(entry)
+
+
+def _loaded(entry: EntryPoint) -> Iterator[tuple[str, Any]]:
+    """Yield what the entry names. Nothing where its module is gone."""
+    try:
+        yield entry.value, entry.load()
+    except ModuleNotFoundError as error:
+        # A package may be taken away whole or in part, by an image say, while its metadata stay.
+        if not _names(entry, error.name):
+            raise
 
 
 def _names(entry: EntryPoint, module: str | None) -> bool:
@@ -125,9 +133,36 @@ def _names(entry: EntryPoint, module: str | None) -> bool:
     return module is not None and f"{entry.module}.".startswith(f"{module}.")
 
 
+class _Registered(Mapping[str, Method]):
+    """The methods by name. One is loaded when it is looked up, and all when they are listed."""
+
+    def __init__(self) -> None:
+        places = [(name, partial(_bound, f"{package.__name__}.{name}")) for name in _own_modules()]
+        places += [(entry.name, partial(_loaded, entry)) for entry in entries(GROUP)]
+        twice = Counter(name for name, _ in places)
+        self._places = {name: load for name, load in places if twice[name] == 1}
+        self._found: dict[str, Method] = {}
+
+    def __getitem__(self, name: str) -> Method:
+        if name in self._places and name not in self._found:
+            self._found |= collect(self._places[name]())
+        # A package may enter a method by another name than its own: then it is among all of them.
+        return self._found[name] if name in self._found else self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> dict[str, Method]:
+        return collect((*built_in(), *entered()))
+
+
 @cache
-def _discovered() -> MappingProxyType[str, Method]:
-    return MappingProxyType(collect((*built_in(), *entered())))
+def _discovered() -> Mapping[str, Method]:
+    return _Registered()
 
 
 def generators() -> dict[str, Method]:
@@ -163,6 +198,11 @@ def installed(library: str) -> bool:
 def missing(libraries: Iterable[str]) -> list[str]:
     """List the libraries that are not installed. They are named as they are imported."""
     return [library for library in libraries if not installed(library)]
+
+
+def has(name: str) -> bool:
+    """Tell whether a method of that name is registered."""
+    return name in _discovered()
 
 
 def runnable() -> frozenset[str]:

@@ -147,7 +147,7 @@ class _Here:
     """The methods whose libraries this environment has."""
 
     def __contains__(self, method: object) -> bool:
-        return method in registry.runnable()
+        return registry.has(str(method)) and not registry.missing(registry.get(str(method)).needs)
 
     def refusal(self, generator: Method) -> NotAccepted:
         """Name the libraries, and what installs them."""

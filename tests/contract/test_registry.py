@@ -88,3 +88,31 @@ def test_two_methods_of_one_name_are_refused(enter):
     enter("core.methods.edgerand:GENERATOR")
     with pytest.raises(TypeError, match="two generators are named 'edgerand'"):
         registry.collect((*registry.built_in(), *registry.entered()))
+
+
+def test_a_method_is_loaded_when_it_is_looked_up(enter, monkeypatch):
+    before = len(registry.generators())
+    enter("noisy_total:GENERATOR")
+    monkeypatch.delitem(sys.modules, "noisy_total", raising=False)
+    known = registry._Registered()
+    assert known["edgerand"].name == "edgerand"
+    assert "noisy_total" not in sys.modules
+    assert known["noisy_total"].title == sys.modules["noisy_total"].GENERATOR.title
+    assert "nobodys" not in known
+    assert len(known) == before + 1
+
+
+def test_what_an_entry_is_called_gives_no_method_away(enter):
+    """The house's method is not the package's that enters another by its name."""
+    folder = enter("noisy_total:GENERATOR")
+    entries = folder / "noisy_total-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text().replace("noisy_total =", "edgerand ="))
+    known = registry._Registered()
+    assert known["edgerand"] is registry.get("edgerand")
+    assert known["noisy_total"].name == "noisy_total"
+
+
+def test_an_entry_that_names_a_method_twice_is_refused_when_it_is_looked_up(enter):
+    enter("core.methods.edgerand:GENERATOR")
+    with pytest.raises(TypeError, match="two generators are named 'edgerand'"):
+        _ = registry._Registered()["noisy_total"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from importlib import import_module
 
@@ -39,3 +40,25 @@ def test_what_is_late_is_loaded_when_it_is_called(monkeypatch: pytest.MonkeyPatc
     assert "colorsys" not in sys.modules
     assert grey(0.5, 0.5, 0.5) == (0.0, 0.0, 0.5)
     assert grey.__name__ == "rgb_to_hsv"
+
+
+LOADS = """
+import gc, sys
+from graphveil.loading import loaded
+loaded("colorsys")
+thawed = gc.isenabled(), gc.get_freeze_count()
+gc.freeze()
+del sys.modules["colorsys"]
+loaded("colorsys")
+frozen = gc.isenabled(), gc.get_freeze_count() > 1000
+gc.disable()
+del sys.modules["colorsys"]
+loaded("colorsys")
+print(*thawed, *frozen, gc.isenabled())
+"""
+
+
+def test_loading_leaves_the_collector_as_it_was():
+    """What was frozen stays so: a child that collected a fork server's memory would copy it."""
+    done = subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "0", "True", "True", "False"]

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidInput, NotFound
-from core.jobs.events import Step
+from core.jobs.events import Step, check
 from core.jobs.models import Stop
 from core.settings import Settings
 from core.work.models import Kind
@@ -37,7 +37,8 @@ STOPS = {
 class Held(Generic[Work]):
     """Work in this process's hands. It has its private folder, the heartbeat of its lease, when to stop.
 
-    ``own_gpu``: the worker's, if it has one.
+    ``own_gpu``: the worker's, if it has one. ``untold``: the last steps of a child that finished, which are
+    recorded with what it left.
     """
 
     services: Services
@@ -46,6 +47,13 @@ class Held(Generic[Work]):
     heartbeat: LeaseHeartbeat
     draining: Draining
     own_gpu: OwnGpu | None = None
+    untold: list[Step] = field(default_factory=list)
+
+    def keep(self, steps: Sequence[Step]) -> None:
+        """Keep the last steps. InvalidInput for one that is none."""
+        for step in steps:
+            check(*step)
+        self.untold.extend(steps)
 
 
 class WorkKind(ABC, Generic[Work]):
@@ -53,12 +61,15 @@ class WorkKind(ABC, Generic[Work]):
 
     ``leased``: its rows. ``name``: what its folders are called. ``child``: the kind of child process that
     does it (:data:`worker.sandbox.KINDS`). ``own_doing``: errors outside the child that come of the work
-    itself, not of infrastructure.
+    itself, not of infrastructure. ``begins_at_once``: its beginning is one short transaction.
+    ``keeps_last``: what finishes it records the last steps of its child.
     """
 
     leased: ClassVar[Kind[Any]]
     name: ClassVar[str]
     child: ClassVar[str]
+    begins_at_once: ClassVar[bool] = True
+    keeps_last: ClassVar[bool] = False
     own_doing: ClassVar[tuple[type[Exception], ...]] = (
         NotFound,
         InvalidInput,
@@ -125,6 +136,7 @@ class WorkKind(ABC, Generic[Work]):
             record=no_reads,
             progress=partial(self.progress, held.services, held.work),
             draining=held.draining,
+            last=held.keep if self.keeps_last else None,
         )
         limits = self.limits(held.services.settings)
         gpu = held.own_gpu if self.on_gpu(held.work) else None

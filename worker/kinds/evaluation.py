@@ -29,6 +29,7 @@ class EvaluationKind(WorkKind[EvaluationWork]):
 
     leased = EVALUATIONS
     name, child = "evaluation", "evaluate"
+    keeps_last = True
 
     def begin(self, services: Services, subject_id: str, worker: str) -> EvaluationWork | None:
         return evaluate.begin_evaluation(services, subject_id, worker)
@@ -63,7 +64,8 @@ class EvaluationKind(WorkKind[EvaluationWork]):
         evaluate.advance_evaluation(services, work, steps[-1])
 
     def finish(self, held: Held[EvaluationWork]) -> None:
-        evaluate.finish_evaluation(held.services, held.work, held.folder / "out" / evaluate.CURATOR_REPORT)
+        report = held.folder / "out" / evaluate.CURATOR_REPORT
+        evaluate.finish_evaluation(held.services, held.work, report, held.untold)
 
     def fail(self, services: Services, work: EvaluationWork, ending: Ending) -> None:
         evaluate.fail_evaluation(services, work)

@@ -36,6 +36,7 @@ class IngestKind(WorkKind[IngestWork]):
 
     leased = INGESTS
     name, child = "ingest", "ingest"
+    begins_at_once = False  # files are fetched first
 
     def begin(self, services: Services, subject_id: str, worker: str) -> IngestWork | None:
         return ingest.begin_ingest(services, subject_id, worker)

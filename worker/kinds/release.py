@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from core.errors import (
     AccountExposed,
     InvalidInput,
+    LeaseLost,
     NotFound,
     PrivacyViolation,
     StorageError,
@@ -30,7 +31,7 @@ from core.privacy.accounting.meter import TranscriptEntry
 from core.publishing.spec import Declared, InParts, Plain, Sample, Tick
 from core.tracing import spans
 from core.workflows.common.context import Services
-from core.workflows.datasets.ingest import fetch_graph
+from core.workflows.datasets.ingest import fetch_graph, unpack_graph
 from core.workflows.datasets.link_checks import fetch_list
 from core.workflows.jobs import declared, samples
 from core.workflows.releases import bundles, elsewhere, publish, sharded
@@ -134,7 +135,7 @@ class ReleaseKind(WorkKind[JobWork]):
         """Let the shards be drawn, if what was read is what was paid for."""
         services, work = held.services, held.work
         try:
-            _supported(services, work)
+            _supported(held)
             count = in_parts.shards(held)
         except PrivacyViolation as error:
             log.error("release_refused", error=type(error).__name__)
@@ -182,7 +183,10 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
             fetch_graph(services, work.dataset_id, work.version_id, graph)
             return Ending.FINISHED
         case Plain():
-            fetch_graph(services, work.dataset_id, work.version_id, graph)
+            if work.stored is not None:
+                unpack_graph(services, work.stored, graph)
+            else:
+                fetch_graph(services, work.dataset_id, work.version_id, graph)
             return Ending.FINISHED if _links_there(services, work, graph) else None
 
 
@@ -202,8 +206,8 @@ def _orders(held: Held[JobWork]) -> Orders:
         reach("after_read")
 
     if isinstance(held.work.spec.release, Sample | Declared) or held.work.fitted_attempt is not None:
-        return Orders(record=no_reads, progress=progress, draining=held.draining)
-    return Orders(record=record, progress=progress, draining=held.draining, opening=opening)
+        return Orders(record=no_reads, progress=progress, draining=held.draining, last=held.keep)
+    return Orders(record=record, progress=progress, draining=held.draining, opening=opening, last=held.keep)
 
 
 def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
@@ -224,7 +228,7 @@ def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
 
 def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     work = held.work
-    guarantee, transcript = _supported(held.services, work)
+    guarantee, transcript = _supported(held)
     parts = None if work.fitted_attempt is None else in_parts.told(held)
     required = bundles.DECLARED if isinstance(work.spec.release, Declared) else bundles.REQUIRED
     files = bundles.checked_files(held.folder / "out", held.services.settings, parts, required)
@@ -240,11 +244,11 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     return files
 
 
-def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
+def _supported(held: Held[JobWork]) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
     """Check the transcript; the guarantee that it supports, and it. PrivacyViolation for a faulty one."""
-    release = work.spec.release
+    work, release = held.work, held.work.spec.release
     try:
-        transcript = publish.transcript(services, work)
+        transcript = publish.transcript(held.services, work, held.untold)
         guarantee = bundles.check_transcript(
             work.task["plan"],
             work.plan_digest,
@@ -253,7 +257,7 @@ def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[Tran
             transcript,
             release.window_nano_epsilon,
         )
-    except (PrivacyViolation, SQLAlchemyError):
+    except (PrivacyViolation, LeaseLost, SQLAlchemyError):
         raise
     except Exception as error:
         # Whatever it was: a transcript that cannot be checked is the child's doing, not infrastructure.

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas")
-"""For its link prediction, its adapter and its plots. They take five times as long to load as NetworKit."""
+OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas", "tabulate")
+"""For its link prediction, its adapter, its plots and what it prints. They take five times as long to load as
+NetworKit."""
 
 
 def networkit() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -123,9 +123,14 @@ def _stored(held: EvaluationWork) -> tuple[str, bytes]:
     return held.stored
 
 
-def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
-    """Store the comparison, sealed by the dataset's key. The curators can read it. Raises LeaseLost,
-    InvalidInput, and NotFound once the dataset is erased."""
+def finish_evaluation(
+    services: Services, held: EvaluationWork, report: Path, steps: Sequence[events.Step] = ()
+) -> None:
+    """Store the comparison, sealed by the dataset's key. The curators can read it.
+
+    ``steps``: the last that it took, where none has recorded them. Raises LeaseLost, InvalidInput, and
+    NotFound once the dataset is erased.
+    """
     size = report.stat().st_size
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
@@ -136,17 +141,21 @@ def finish_evaluation(services: Services, held: EvaluationWork, report: Path) ->
     sealed = seal(_pieces(content), key, context=seal_context(held.job_id, CURATOR_REPORT))
     try:
         services.store.put(target, sealed)
-        _name(services, held, target, content)
+        _name(services, held, target, content, steps)
     except Exception:
         _delete_unless_named(services, held, target)
         raise
 
 
-def _name(services: Services, held: EvaluationWork, target: str, content: bytes) -> None:
+def _name(
+    services: Services, held: EvaluationWork, target: str, content: bytes, steps: Sequence[events.Step]
+) -> None:
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         if erased(session, held.dataset_id):
             raise NotFound("the dataset has been erased", id=held.dataset_id)
+        if steps:
+            row.stage, row.done, row.total = steps[-1]
         session.add(
             Artifact(
                 job_id=held.job_id,

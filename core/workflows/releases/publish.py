@@ -8,6 +8,7 @@ repeated until it succeeds, by whoever comes along, and never charges again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from sqlalchemy.orm import Session
 from core import failpoints
 from core.datasets import repository as datasets
 from core.datasets import vault
-from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
+from core.datasets.models import DatasetVersion
+from core.errors import InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs import shard_repository as shards
@@ -41,7 +43,7 @@ from core.outbox.models import Topic
 from core.privacy.accounting.guarantee import MARK
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import DECLARED, GuaranteeKind
-from core.publishing.spec import JobSpec
+from core.publishing.spec import JobSpec, Plain
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as leased
@@ -49,6 +51,7 @@ from core.workers import repository as workers
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
 from core.workflows.datasets.derivations import declared_schema
+from core.workflows.datasets.ingest import stored_graph
 from core.workflows.jobs import abilities, accelerators
 from core.workflows.releases import elsewhere, settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
@@ -64,7 +67,8 @@ class JobWork:
     ``task``: what its child is given, as it is stored: a child refuses what another version added. ``gpu``:
     it gains from a GPU, and its worker holds one. ``fitted_attempt``: of a job whose shards are to be joined,
     the attempt that fitted its model. ``protected_type``: the node type that its version declares protected,
-    if any; public.
+    if any; public. ``stored``: where the graph lies, and the dataset's key; None where what is read is not
+    that, or is to be looked for again: whoever does is told why.
     """
 
     job_id: str
@@ -79,6 +83,7 @@ class JobWork:
     gpu: bool = False
     fitted_attempt: int | None = None
     protected_type: str | None = None
+    stored: tuple[str, bytes] | None = field(default=None, repr=False)
 
     @property
     def child(self) -> str:
@@ -129,19 +134,25 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
         holds = accelerators.note_worker(session, services.settings, job, worker)
         ledger.keep(session, job.reservation_id)
         jobs.started(session, job)
+        version = datasets.existing_version(session, job.version_id)  # what follows finds it loaded
+        spec, stored = spec_of(job), None
+        if isinstance(spec.release, Plain):
+            with suppress(NotFound, StorageError):
+                stored = stored_graph(session, services.settings, job.dataset_id, job.version_id)
         return JobWork(
             job_id=job.id,
             attempt=job.attempt,
             worker=worker,
             dataset_id=job.dataset_id,
             version_id=job.version_id,
-            spec=spec_of(job),
+            spec=spec,
             task={"release": job.spec["release"], "plan": job.plan},
             plan_digest=job.plan_digest,
             traceparent=job.traceparent,
             gpu=holds and job.accelerator != Accelerator.NONE,
             fitted_attempt=job.fitted_attempt,
-            protected_type=_protected_type(session, job.version_id),
+            protected_type=_protected_type(session, version),
+            stored=stored,
         )
 
 
@@ -199,17 +210,26 @@ def record_events(services: Services, work: JobWork, steps: Sequence[events.Step
     """Record how far the job came, which callers see. Raises LeaseLost, InvalidInput for a malformed
     step."""
     with services.db.transaction() as session:
-        leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
-        events.record(session, work.job_id, steps, limit=services.settings.max_job_events)
+        _record_events(session, services, work, steps)
 
 
-def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
+def _record_events(session: Session, services: Services, work: JobWork, steps: Sequence[events.Step]) -> None:
+    leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+    events.record(session, work.job_id, steps, limit=services.settings.max_job_events)
+
+
+def transcript(
+    services: Services, work: JobWork, steps: Sequence[events.Step] = ()
+) -> tuple[TranscriptEntry, ...]:
     """Load what was recorded under this attempt. It is in order, and the truth about what was read.
 
     Of a further sample, and of shards that are joined: what was recorded when their model was fitted.
+    ``steps``: the last that the child took, recorded with it; LeaseLost then.
     """
     source_id = work.spec.release.source_id
     with services.db.transaction() as session:
+        if steps:
+            _record_events(session, services, work, steps)
         if source_id is None:
             entries = repository.reads(session, work.job_id, attempt=work.fitted_attempt or work.attempt)
         else:
@@ -217,8 +237,7 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
     return tuple(TranscriptEntry.from_json(entry) for entry in entries)
 
 
-def _protected_type(session: Session, version_id: str) -> str | None:
-    version = datasets.existing_version(session, version_id)
+def _protected_type(session: Session, version: DatasetVersion) -> str | None:
     found = declared_schema(session, version).protected_type
     return None if found is None else found.name
 
@@ -228,10 +247,10 @@ def stage(
 ) -> None:
     """Stage the bytes in the object store, private ones sealed. NotFound if the dataset is erased.
 
-    ``stored``: where an object lies already that has a file's bytes, by its digest.
+    ``stored``: where an object lies already that has a file's bytes, by its digest. The key is the attempt's
+    where it has one: whoever erases the dataset cancels the job too, so that it is charged for nothing.
     """
-    with services.db.transaction() as session:
-        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
+    key = work.stored[1] if work.stored is not None else _content_key(services, work)
     for file in files:
         target = f"{work.staging}/{file.name}"
         if file.role is ArtifactRole.PRIVATE:
@@ -241,6 +260,11 @@ def stage(
             services.store.copy(stored[file.sha256], target)
         else:
             services.store.put_file(target, file.path)
+
+
+def _content_key(services: Services, work: JobWork) -> bytes:
+    with services.db.transaction() as session:
+        return vault.content_key(session, work.dataset_id, services.settings.master_key)
 
 
 def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,27 @@ found = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
 print(sum(sum(each.stats.cache_hits.values()) for each in found), 1,
       *(each.py_func.__qualname__ for each in found if each.stats.cache_misses))
 """
+LOADED = """
+import sys
+import networkx as nx
+from graphveil import Budget, synthesize
+release = synthesize(nx.karate_club_graph(), 2, budget=Budget.unlimited(), progress=False)
+assert release.report["provenance"]["method"] == "dcsbm"
+print(*sys.modules)
+"""
+SPARED = (
+    *(
+        "papers",
+        "core.methods.keyframe",
+        "core.methods.profiles",
+        "core.methods.projection",
+        "core.workflows",
+    ),
+    *("numba.cpython.numbers", "cffi", "tabulate"),  # Numba's, to compile by; NetworKit's
+    *("scipy.stats", "scipy.optimize", "pyarrow.dataset", "sqlalchemy", "jinja2"),
+)
+MOST_LOADED = {"core": 310, "numba": 190, "graphveil": 18}
+"""Modules of a package; each costs about a thousandth of a second."""
 MEND = "not all kernels that a default uses are shipped: core.publishing.kernels must reach them"
 
 
@@ -63,6 +85,19 @@ def test_a_first_release_compiles_nothing(program: str, methods: int, tmp_path: 
     assert int(read) >= 15
     assert int(used) >= methods
     assert not (tmp_path / "empty").exists()
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_first_release_loads_what_it_needs(tmp_path: Path) -> None:
+    """One method, and of Numba what reads kernels."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env=environment, check=True, capture_output=True, text=True
+    )
+    modules = done.stdout.split()
+    assert sorted({*SPARED} & {*modules}) == []
+    loaded = Counter(name.partition(".")[0] for name in modules)
+    assert not {name: loaded[name] for name, most in MOST_LOADED.items() if loaded[name] > most}
 
 
 @pytest.mark.usefixtures("shipped")
