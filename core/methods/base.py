@@ -284,6 +284,8 @@ class Sharding:
     ``counted``: parameters with which it can, where all others are left out.
     ``require(params)`` raises ``errors.NotAccepted`` with the field to mend for others.
     ``fit_parts``: the same plan, reads and noise as of the same graph in memory.
+    ``degrees(model)``: by relation, of its nodes or of sources and targets, (n,) each: what a graph that is
+    sampled from the model of edges is expected to have, of all steps together.
     ``shards(model, orders, rng, shard_edges)``: the law of shards of about so many edges each; ``orders``, by
     node type, (n,): which node of the model each node of the law is.
     ``draw_shard(law, number, shards, folder)``: one of so many shards of a stored law, the same bytes each
@@ -293,6 +295,7 @@ class Sharding:
     counted: Mapping[str, Any]
     require: Callable[[Any], None]
     fit_parts: Callable[[PrivateParts, PrivacyPlan, Any, Progress], FittedModel]
+    degrees: Callable[[Any], Mapping[str, Sequence[np.ndarray]]]
     shards: Callable[[Any, Mapping[str, np.ndarray], Rng, int], ShardLaw]
     draw_shard: Callable[[Path, int, int, Path], tuple[GraphPart, Slots]]
 

@@ -171,7 +171,7 @@ def drawn_values(
     """Draw one value for each edge; a stored column. O(rounds * edges * bins)."""
     if not edges.count:
         return fine.values(np.empty(0, dtype=np.int64), np.empty(0))
-    weights = _Weights(columns, edges, undirected)
+    weights = Weights(columns, edges, undirected)
     weights.rake_margins()
     for _ in range(ROUNDS):
         weights.rake_nodes()
@@ -202,7 +202,7 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     return within
 
 
-class _Weights:
+class Weights:
     """The factors of every edge's weights, and what each is raked to. Rates that are no number say that
     nothing was read of a node, which then follows from its edges' other ends."""
 
@@ -217,7 +217,12 @@ class _Weights:
         classes = [columns[f"{each}_classes"].astype(np.int32) for each in side]
         width = 1 if len(self.score) else bins
         self.rates = [columns[f"{each}_rates"].astype(np.float64).reshape(-1, width) for each in side]
-        self.where = (classes[0], classes[1], int(classes[1].max()) + 1, columns["periods"].astype(np.int32))
+        self.where = (
+            classes[0],
+            classes[1],
+            int(classes[1].max(initial=0)) + 1,
+            columns["periods"].astype(np.int32),
+        )
         self.pair_shares = columns["pairs"].reshape(-1, int(self.kinds.max()) + 1)
         self.period_shares = columns["steps"].reshape(-1, bins)
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)
