@@ -118,6 +118,7 @@ def write_parted(
     edges: int,
     folder: Path,
     part_edges: int = PART_EDGES,
+    *,
     told: Told = refuse_faults,
 ) -> PartedGraph:
     """Write the canonical graph of ``rows``. They come in any order: loops are dropped, repeats merged.
@@ -304,7 +305,7 @@ def _scatter(rows: Iterable[Rows], slots: Sequence[Slots], files: list[Path], wo
             keys = (place * most + high.astype(np.uint64))[kept]
             number = (keys // (most * width)).astype(np.int64)
             if words > 1:
-                attributes = slots[int(cell[0])].attributes if len(cell) else ()
+                attributes = slots[int(np.max(cell, initial=0))].attributes
                 keys = _with_values(keys, words, attributes, [column[kept] for column in of[1:]])
             order = np.argsort(number, kind="stable")
             keys, sizes = keys[order], np.bincount(number, minlength=len(files))

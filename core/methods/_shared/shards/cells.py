@@ -37,8 +37,8 @@ class CellLaws:
             name: [_file(n, k) for k in range(len(own))] for n, (name, own) in enumerate(self.values.items())
         }
         for name, own in self.values.items():
-            for law, file in zip(own, named[name], strict=True):
-                law.save(folder / file)
+            for each, file in zip(own, named[name], strict=True):
+                each.save(folder / file)
         if named:
             (folder / VALUES).write_text(json.dumps(named), encoding="utf-8")
         if len(self.laws) == 1:

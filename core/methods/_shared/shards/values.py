@@ -91,15 +91,21 @@ class ValueLaw:
 def load_values(path: Path) -> ValueLaw:
     """Read what :meth:`ValueLaw.save` wrote."""
     with np.load(path, allow_pickle=False) as held:
-        both = {
-            name: (held[f"{name}_0"], held[f"{name}_1"]) if f"{name}_1" in held else (held[f"{name}_0"],) * 2
-            for name in ("rows", "places", "classes")
-        }
+
+        def both(name: str) -> tuple[np.ndarray, np.ndarray]:
+            first = held[f"{name}_0"]
+            return first, held.get(f"{name}_1", first)
+
         return ValueLaw(
             EdgeAttribute.model_validate_json(held["attribute"].tobytes()),
-            **both,
-            **{name: held[name] for name in ("pairs", "periods", "bins", "shares")},
-            key=held["key"].tobytes(),
+            both("rows"),
+            both("places"),
+            both("classes"),
+            held["pairs"],
+            held["periods"],
+            held["bins"],
+            held["shares"],
+            held["key"].tobytes(),
         )
 
 
