@@ -107,7 +107,7 @@ def test_edges_carry_values(tenant, method):
     relation = RATES if method == "auto" else {**RATES, "directed": False}
     schema = {"node_types": [{"name": "person", "count": NODES}], "edge_types": [relation]}
     dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(len(method))
     for part in ("edges-1-of-2", "edges-2-of-2"):
         rows = zip(*rng.integers(0, NODES, (2, 400)), rng.integers(1, 6, 400), strict=True)
         text = "source,target,stars\n" + "".join(f"{u},{v},{stars}\n" for u, v, stars in rows)
