@@ -30,6 +30,7 @@ from core.methods._shared.values.kernels import (
 )
 from core.methods._shared.values.scored import (
     CLASS,
+    GRID,
     MEAN,
     TILT,
     add_scores,
@@ -308,6 +309,40 @@ class Weights:
         step = np.where(np.isnan(step), 0.0, step)
         tilt = rows[:, TILT] + np.clip(step, -self.furthest / 3, self.furthest / 3)
         rows[:, TILT] = np.clip(tilt, -self.furthest, self.furthest)
+
+    def rake_classes(self) -> None:
+        """Bring nodes nearer to what they were read to have, where edges are a sample of those to come.
+
+        A node's other ends are then as those that nodes of its class meet. Nothing where values have no
+        order.
+        """
+        if not len(self.score):
+            return
+        source, target, step = self.ends
+        rows, (second, periods, pairs), by_score = self._tilted(self._inside())
+        known = moments_of(by_score, 2 * self.furthest)[:, :, 0]
+        at = self.where[0][source].astype(np.int64) * second + self.where[1][target]
+        at += pairs * periods[step] if len(step) else 0
+        places = GRID // 2
+        tilts = np.linspace(-self.furthest, self.furthest, places + 1)
+        for side, own in enumerate(self.rows[: len(self.rates)]):
+            ends = [(source, target), (target, source)]
+            facing = ends if self.undirected else ends[side : side + 1]
+            other, classes = rows[1 - side], own[:, CLASS].astype(np.int64)
+            found = np.zeros((int(classes.max(initial=0)) + 1, places + 1))
+            for one, two in facing:
+                grid = np.rint((other[two, TILT] + self.furthest) / (2 * self.furthest) * places)
+                key = (classes[one] * len(known) + at) * (places + 1) + grid.astype(np.int64)
+                met, count = np.unique(key, return_counts=True)
+                met, place = np.divmod(met, places + 1)
+                of_class, group = np.divmod(met, len(known))
+                for tilt in range(places + 1):
+                    np.add.at(found[:, tilt], of_class, count * known[group, place + tilt])
+            size = np.bincount(np.concatenate([classes[one] for one, _ in facing]), minlength=len(found))
+            for number in np.flatnonzero(size):
+                nodes = np.flatnonzero(classes == number)
+                means = found[number] / size[number]
+                own[nodes, TILT] = np.interp(self.rates[side][nodes, 0], means, tilts)
 
     def rake_margins(self) -> None:
         """Give every pair of classes and every period its shares."""

@@ -3,9 +3,9 @@ raked on edges that the law of the pairs samples. Post-processing of noisy value
 
 Where all edges are among those, nodes are raked as in memory (:mod:`core.methods._shared.values.draw`), and
 the edges are the very ones that shards will sample. Of more edges evenly spaced strips are sampled, on which
-classes and periods are raked; a node's factors are then as if its edges' other ends had none, as pairs are
-independent. What a node is owed follows from its edges in the order in which they are drawn, which no shard
-knows: so a node's values spread by chance about what was read.
+classes and periods are raked; a node is raked as if its edges' other ends were those that its class meets,
+or, of values without an order, as if they had no factors. What a node is owed follows from its edges in the
+order in which they are drawn, which no shard knows: so a node's values spread by chance about what was read.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _law(
 ) -> ValueLaw:
     weights = Weights(columns, edges, undirected)
     for first in range(ROUNDS + 1 if edges.count else 0):
-        if whole and first:
-            weights.rake_nodes()
+        if first:
+            (weights.rake_nodes if whole else weights.rake_classes)()
         weights.rake_margins()
     rows, places = _of_nodes(weights)
     classes = [each.astype(np.uint8) for each in weights.where[:2]]
