@@ -447,11 +447,13 @@ def choose_in_parts(
     had: Container[str] | None = None,
 ) -> Choice:
     """Choose the method that reads edges in parts, with the parameters that make it: of several the one that
-    is made for the fewest kinds of graph, and of those the first by name.
+    is made for the fewest kinds of graph, and of those the first by name. What edges carry
+    has its usual share.
 
     ``nodes``, ``allowed`` and ``had``: as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes
     it.
     """
+    shares = {value_share.FIELD: VALUES} if value_share.carrying(public.schema, public.edge_types) else {}
     refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
     narrow = sorted(registry.generators().items(), key=lambda each: (sum(astuple(each[1].accepts)), each[0]))
     for name, generator in narrow:
@@ -460,7 +462,8 @@ def choose_in_parts(
         if not _can(name, had):
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
-        planned = _whole(name, generator.sharding.counted, reason, public, nodes, in_parts=True)
+        params = {**generator.sharding.counted, **shares}
+        planned = _whole(name, params, reason, public, nodes, in_parts=True)
         if isinstance(planned, Choice):
             return planned
         refusal = planned

@@ -6,17 +6,17 @@ Reads the released graph and the session's own measurements: all of it post-proc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from core.graphs.columns.node_places import counts_of_places, places_of
-from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
-from core.graphs.schema import Attribute, EdgeType, NodeType
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.graphs.schema.edge_attributes import EdgeAttributeKind
 from core.graphs.schema.node_bins import node_bins, synthesised, vectors
 from core.graphs.schema.value_bins import ValueBins, bins_of
@@ -63,16 +63,98 @@ def _of_edges(released: Graph, paid: Sequence[Measurement], first_step: int) -> 
             bins = bins_of(attribute)
             places = bins.places(records.values.columns[attribute.name])
             own = [each for each in paid if each.edge_type == relation.name and _carried_in(each) == name]
-            counts, asked = np.bincount(places, minlength=bins.count), _of_all(own, "value_histogram")
-            near = None if asked is None else within(asked.scale, CONFIDENCE)
-            yield {
-                "of": relation.name,
-                "what": "edges",
-                "attribute": name,
-                "kind": str(attribute.kind),
-                **_histogram(bins, counts, None if asked is None else asked.values, near),
-                "by_step": _by_step(released, relation, records, bins, places, own, first_step),
-            }
+            counts = np.bincount(places, minlength=bins.count)
+            steps = 1 if records.step is None else released.schema.steps
+            found = partial(_table_of, records.step, places)
+            yield _of_attribute(relation, name, bins, counts, _paid_for(own), (steps, first_step), found)
+
+
+def paid_for_values(schema: GraphSchema, measurements: Iterable[Measurement]) -> dict[str, list[Any]]:
+    """List what was paid for each attribute of every relation. JSON-able; for :func:`carried_in_parts`."""
+    kept = [each for each in measurements if each.values is not None]
+    return {
+        relation.name: [
+            _paid_for(
+                [m for m in kept if m.edge_type == relation.name and _carried_in(m) == attribute.name]
+            )._asdict()
+            for attribute in relation.attributes
+        ]
+        for relation in schema.edge_types
+    }
+
+
+def carried_in_parts(
+    schema: GraphSchema,
+    paid: Mapping[str, Sequence[Mapping[str, Any]]],
+    counts: Mapping[str, Sequence[Sequence[np.ndarray]]],
+) -> list[dict[str, Any]]:
+    """Describe what edges carry, as :func:`carried` does. ``counts``: by relation, for every step, of each
+    attribute how many edges carry each bin."""
+    found = []
+    for relation in schema.edge_types:
+        for place, attribute in enumerate(relation.attributes):
+            own = np.array([of_step[place] for of_step in counts[relation.name]])
+            told, bins = _PaidFor(**paid[relation.name][place]), bins_of(attribute)
+            table = partial(_table_added, own)
+            steps = (len(own), 0)
+            found.append(_of_attribute(relation, attribute.name, bins, own.sum(axis=0), told, steps, table))
+    return found[:MAX_CARRIED]
+
+
+class _PaidFor(NamedTuple):
+    """What was paid for one attribute: of each bin; and by period and label, with those of steps and bins."""
+
+    paid: list[int] | None = None
+    near: int | None = None
+    by_step: list[int] | None = None
+    near_by_step: int | None = None
+    periods: list[int] | None = None
+    labels: list[int] | None = None
+
+
+def _paid_for(own: Sequence[Measurement]) -> _PaidFor:
+    whole, timed = (_of_all(own, query) for query in ("value_histogram", "values_by_step"))
+    found: dict[str, Any] = {}
+    if whole is not None and whole.values is not None:
+        found |= {"paid": whole.values.tolist(), "near": within(whole.scale, CONFIDENCE)}
+    if timed is not None and timed.values is not None:
+        found |= {"by_step": timed.values.tolist(), "near_by_step": within(timed.scale, CONFIDENCE)}
+        found |= {
+            name: np.asarray(timed.arguments[asked]).tolist()
+            for name, asked in (("periods", "periods"), ("labels", "bin_labels"))
+        }
+    return _PaidFor(**found)
+
+
+def _of_attribute(
+    relation: EdgeType,
+    name: str,
+    bins: ValueBins,
+    counts: np.ndarray,
+    paid: _PaidFor,
+    steps: tuple[int, int],
+    found: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> dict[str, Any]:
+    """Describe one attribute of edges. ``steps``: how many, and the first one's number; ``found(periods,
+    labels)`` counts the release by period and label."""
+    told = None if paid.paid is None else np.array(paid.paid)
+    return {
+        "of": relation.name,
+        "what": "edges",
+        "attribute": name,
+        "kind": str(bins.attribute.kind),
+        **_histogram(bins, counts, told, paid.near),
+        "by_step": _by_step(relation, bins, paid, steps, found),
+    }
+
+
+def _table_of(
+    step: np.ndarray | None, places: np.ndarray, periods: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Count records by the period of their step and the label of their bin."""
+    shape = int(periods.max()) + 1, int(labels.max()) + 1
+    own = periods[0 if step is None else step] * shape[1] + labels[places]
+    return np.bincount(own, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _of_nodes(released: Graph, paid: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
@@ -195,26 +277,29 @@ def _nodes_paid(
     return None, None
 
 
+def _table_added(counts: np.ndarray, periods: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Count them of counts by step and bin."""
+    found = np.zeros((int(periods.max()) + 1, int(labels.max()) + 1), dtype=np.int64)
+    np.add.at(found, (periods[:, None], labels[None, :]), counts)
+    return found
+
+
 def _by_step(
-    released: Graph,
     relation: EdgeType,
-    table: EdgeTable,
     bins: ValueBins,
-    places: np.ndarray,
-    paid: Sequence[Measurement],
-    first_step: int,
+    paid: _PaidFor,
+    steps: tuple[int, int],
+    found: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> dict[str, Any] | None:
     """Count by period and value, as they were paid for where they were."""
-    steps = released.schema.steps
-    if table.step is None or steps < 2:
+    count, first_step = steps
+    if count < 2:
         return None
-    asked = _of_all(paid, "values_by_step")
-    if asked is None:
-        periods, labels = np.arange(steps) * min(PERIODS, steps) // steps, together(bins, LABELS)
+    if paid.by_step is None:
+        periods, labels = np.arange(count) * min(PERIODS, count) // count, together(bins, LABELS)
     else:
-        periods, labels = (np.asarray(asked.arguments[name]) for name in ("periods", "bin_labels"))
+        periods, labels = np.array(paid.periods), np.array(paid.labels)
     shape = int(periods.max()) + 1, int(labels.max()) + 1
-    counts = np.bincount(periods[table.step] * shape[1] + labels[places], minlength=shape[0] * shape[1])
     if max(shape) > MAX_SIDE:
         return None
     ends = [np.flatnonzero(periods == period) + first_step for period in range(shape[0])]
@@ -222,9 +307,9 @@ def _by_step(
         "edge_type": relation.name,
         "rows": [f"{own[0]}" if len(own) == 1 else f"{own[0]}–{own[-1]}" for own in ends],
         "columns": merged_labels(bins, labels),
-        "released": counts.reshape(shape).tolist(),
-        "paid": None if asked is None or asked.values is None else asked.values.reshape(shape).tolist(),
-        "within": None if asked is None else within(asked.scale, CONFIDENCE),
+        "released": found(periods, labels).tolist(),
+        "paid": None if paid.by_step is None else np.array(paid.by_step).reshape(shape).tolist(),
+        "within": paid.near_by_step,
     }
 
 

@@ -26,6 +26,7 @@ from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import Targets, rewired
 from core.methods._shared.shards.draw import strips
 from core.methods._shared.shards.law import strip_law
+from core.methods._shared.shards.values import bins_of_edges
 from core.methods.base import Method, Progress, PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import GuaranteeKind
@@ -66,7 +67,11 @@ def _draw_shards() -> None:
     zero = np.zeros(1, dtype=np.int64)
     weights, blocks = np.ones(NODES, dtype=np.int64), Blocks(zero, zero, np.array([LINKS]))
     law = strip_law(weights, np.zeros(NODES, dtype=np.int16), blocks, fresh_key(), noise_generator())
-    list(strips(law, range(law.strips)))
+    one, every = np.ones((1, 2), dtype=np.uint32), np.zeros(NODES, dtype=np.int32)
+    classes, pairs = every.astype(np.uint8), np.ones((1, 1, 2), dtype=np.uint32)
+    for ends in strips(law, range(law.strips)):
+        words = np.zeros(len(ends[0]), dtype=np.uint64)
+        bins_of_edges(ends, (one, one), (every, every), (classes, classes), pairs, words)
 
 
 def _draw_groups() -> None:

@@ -1,9 +1,11 @@
 """What is known of a release in parts. Every part is verified by the task that drew it, which leaves the
-degrees of its nodes; those of the whole are their sums. No part is read again to join it.
+degrees of its nodes, and how many of its edges carry a value of each bin; those of the whole are their sums.
+No part is read again to join it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,11 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.schema.partable import Part, Slots, divided
+from core.graphs.schema.value_bins import bins_of
 from core.graphs.stored.parts import checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
 GROUP_NODES = 1 << 20
 OUT, IN = "degree", "in_degree"
+CARRIED = "carried"
 _WRITING = {
     "use_dictionary": False,
     "column_encoding": dict.fromkeys((OUT, IN), "BYTE_STREAM_SPLIT"),  # nearly all degrees are small
@@ -28,18 +32,25 @@ _WRITING = {
 def write_degrees(folder: Path, part: Part, slots: Slots, path: Path) -> None:
     """Verify a part, and write the degrees of its nodes, up to the last that has an edge there.
 
-    Of a cell that is not mirrored those of sources and of targets have a column each. The same part gives the
+    Of a cell that is not mirrored those of sources and of targets have a column each. The file's metadata
+    count the bins of what edges carry. The same part gives the
     same bytes. ValueError where it is not what was told of it. O(rows) time; memory of the nodes and one row
     group.
     """
     found = [np.zeros(0, dtype=np.int64) for _ in _sides(slots)]
-    for source, target in checked_part(folder, part, slots):
+    bins = [bins_of(each) for each in slots.attributes]
+    counts = [np.zeros(each.count, dtype=np.int64) for each in bins]
+    for source, target, *values in checked_part(folder, part, slots):
         last = max(int(source[-1]), int(target.max())) + 1
         found = [np.pad(each, (0, max(0, last - len(each)))) for each in found]
         tally(found[0], source)
         tally(found[-1], target)
+        for own, count, column in zip(bins, counts, values, strict=True):
+            count += np.bincount(own.places(column), minlength=own.count)
     path.parent.mkdir(parents=True, exist_ok=True)
     table = pa.table(dict(zip((OUT, IN), found, strict=False)))
+    if counts:
+        table = table.replace_schema_metadata({CARRIED: json.dumps([each.tolist() for each in counts])})
     pq.write_table(table, path, row_group_size=GROUP_NODES, **_WRITING)
 
 
@@ -74,6 +85,24 @@ def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
         ends = part.rows * (2 if slots.mirrored else 1)
         if any(int(own.sum()) - had != ends for own, had in zip(found, before, strict=True)):
             raise ValueError(f"{part.name}: not the degrees of the rows that were written")
+    return found
+
+
+def carried_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.ndarray]:
+    """Add up how many edges of one cell carry a value of each bin, attribute by attribute.
+
+    ValueError where they are not those of so many rows.
+    """
+    found = [np.zeros(bins_of(each).count, dtype=np.int64) for each in slots.attributes]
+    for part in parts if found else ():
+        held = pq.read_schema(folder / part.name).metadata or {}
+        told = [np.array(each, dtype=np.int64) for each in json.loads(held.get(CARRIED.encode(), b"[]"))]
+        if [each.shape for each in told] != [each.shape for each in found] or any(
+            each.min() < 0 or int(each.sum()) != part.rows for each in told
+        ):
+            raise ValueError(f"{part.name}: not the values of the rows that were written")
+        for own, more in zip(found, told, strict=True):
+            own += more
     return found
 
 

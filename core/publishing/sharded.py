@@ -30,9 +30,10 @@ from core.privacy.accounting.plan import CellKey, GuaranteeKind
 from core.privacy.entropy import noise_generator
 from core.privacy.session.counted import PrivateParts
 from core.publishing import bundle
+from core.publishing.carried import carried_in_parts, paid_for_values
 from core.publishing.checks import sharded
 from core.publishing.measurements import write_measurements
-from core.publishing.parts import degrees_of, placed, write_degrees
+from core.publishing.parts import carried_of, degrees_of, placed, write_degrees
 from core.publishing.release import agree, dress
 from core.publishing.sample import read_transcript
 from core.publishing.spec import InParts, ReleaseTask
@@ -41,6 +42,8 @@ from core.publishing.write import Described, Paid, write_report
 
 TOLD = "fit.json"
 """Where :func:`run_fit` says how many shards there are."""
+CARRIED = "carried.json"
+"""Where it says what was paid for each attribute of edges."""
 CELLS = "cells.json"
 """Where it says of which cells the parts are, and how shards are divided among them: relation, step, edges
 that are sampled, and shards at most."""
@@ -88,6 +91,7 @@ def run_fit(
         write_measurements(released, permutations, told, determined, out / "release")
     bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
     bundle.write_json(out / "private" / "totals.json", determined)
+    bundle.write_json(out / "private" / CARRIED, paid_for_values(agreed.released, told or ()))
     (out / "private" / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
     cells = [[*key, *size] for key, size in zip(law.cells, law.sizes, strict=True)]
     bundle.write_json(out / "private" / CELLS, cells)
@@ -132,10 +136,13 @@ def run_join(
     told = [Part(**each) for each in parts]
     own = placed(told, [(each[2], each[3]) for each in cells])
 
+    counts: dict[str, list[list[np.ndarray]]] = {each.name: [] for each in relations.edge_types}
+
     def found() -> Iterator[tuple[CellKey, list[np.ndarray]]]:
         for number, ((relation, step, *_), of_cell) in enumerate(zip(cells, own, strict=True)):
             progress("verify", number, len(cells))
             slots = slots_of(relations.edge_type(relation), nodes)
+            counts[relation].append(carried_of(kept / "degrees", of_cell, slots))
             yield (relation, step), degrees_of(kept / "degrees", of_cell, slots)
 
     statistics = degree_statistics(relations, nodes, found())
@@ -145,10 +152,19 @@ def run_join(
     described = Described(
         statistics=statistics,
         nodes=nodes,
+        carried=_carried(kept, relations, counts),
         totals=json.loads((kept / "private" / "totals.json").read_bytes()),
     )
     write_report(described, Paid(generator, spec, agreed, guarantee, transcript), out, {}, told)
     progress("describe", 1, 1)
+
+
+def _carried(
+    kept: Path, schema: GraphSchema, counts: Mapping[str, Sequence[Sequence[np.ndarray]]]
+) -> list[dict[str, Any]]:
+    """Describe what edges carry. A fit of before they carried anything says nothing of it."""
+    path = kept / "private" / CARRIED
+    return carried_in_parts(schema, json.loads(path.read_bytes()), counts) if path.exists() else []
 
 
 def _cells(kept: Path, schema: GraphSchema, shards: int) -> list[tuple[str, int | None, int, int]]:

@@ -13,5 +13,5 @@ def check_parted(graph: PartedGraph) -> int:
         len(source)
         for cell in graph.cells()
         for part in cell.parts
-        for source, _ in checked_part(graph.folder, part, cell.slots)
+        for source, *_ in checked_part(graph.folder, part, cell.slots)
     )

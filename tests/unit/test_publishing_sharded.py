@@ -18,6 +18,7 @@ from core.errors import NotAccepted
 from core.evaluation.suite import degree_statistics, public_statistics
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.stored.parted import write_parted
 from core.methods.dcsbm.counts import COUNTED
 from core.methods.registry import get
@@ -374,3 +375,93 @@ def test_a_method_that_reads_edges_together_is_no_shards_method() -> None:
     with pytest.raises(NotAccepted, match="psgraph reads edges together"):
         sharded(get("psgraph"))
     assert sharded(get("dcsbm")) is get("dcsbm").sharding
+
+
+CARRYING = GraphSchema(
+    node_types=(NodeType(name="person", count=NODES),),
+    edge_types=(
+        EdgeType(
+            name="rates",
+            source="person",
+            target="person",
+            directed=True,
+            temporal=True,
+            attributes=(
+                EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max"),
+                EdgeAttribute(name="sort", kind="category", categories=("a", "b"), aggregate="max"),
+            ),
+        ),
+        EdgeType(name="knows", source="person", target="person"),
+    ),
+    time=TimeGrid(start=0, width=1, count=2),
+)
+
+
+def carrying(folder: Path) -> Path:
+    """A graph in parts of which one relation carries something."""
+    rng = np.random.default_rng(5)
+    ends, time = rng.integers(0, NODES, (2, 4000)), rng.integers(0, 2, 4000)
+    values = rng.integers(1, 6, 4000), rng.integers(0, 2, 4000)
+    rows = [(*ends, time, time, *values), (*rng.integers(0, NODES, (2, 900)), np.full(900, 2))]
+    write_parted(CARRYING, {"person": NodeTable(NODES)}, rows, 4900, folder, 500)
+    return folder
+
+
+@pytest.mark.parametrize("share", [0.4, 0.0])
+def test_edges_of_a_release_in_parts_carry_what_was_paid_for(tmp_path: Path, share: float) -> None:
+    asked = {"evidence": "none", "attribute_share": share}
+    fitted = Fitted(
+        tmp_path,
+        CARRYING,
+        carrying(tmp_path / "graph"),
+        method="anchored",
+        params=asked,
+        unit=Unit.EVENT,
+        nano_epsilon=20 * NANO,
+        edge_types=("rates", "knows"),
+    )
+    out = fitted.join()
+    public = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    released = GraphSchema.model_validate_json((out / "release" / "schema.json").read_bytes())
+    paths = sorted((out / "release").glob("edges-*.parquet"))
+    if not share:
+        assert not public.carried
+        assert not released.edge_type("rates").attributes
+        assert all(pq.read_schema(path).names == ["source", "target", "type", "step"] for path in paths)
+        return
+    assert released.edge_type("rates").attributes == CARRYING.edge_type("rates").attributes
+    rows = pa.concat_tables([pq.read_table(path) for path in paths], promote_options="default")
+    rates = rows.filter(pc.equal(rows["type"], "rates"))
+    assert rows.filter(pc.equal(rows["type"], "knows"))["stars"].null_count == rows.num_rows - rates.num_rows
+    stars, sort = public.carried
+    counted = [int((rates["stars"].to_numpy() == each).sum()) for each in range(1, 6)]
+    assert list(stars.released) == counted
+    assert sum(sort.released) == rates.num_rows
+    assert stars.paid is not None
+    assert all(abs(each - 800) < 120 for each in stars.paid)
+    assert stars.by_step is not None
+    assert np.sum(stars.by_step.released) == rates.num_rows
+    first = pc.sum(pc.equal(rates["step"], 0)).as_py()
+    assert np.sum(stars.by_step.released[0]) == first
+    assert "stars" in markdown(Report(public=public))
+
+
+def test_values_that_are_not_those_of_the_rows_are_refused_when_parts_are_joined(tmp_path: Path) -> None:
+    asked = {"evidence": "none", "attribute_share": 0.4}
+    fitted = Fitted(
+        tmp_path,
+        CARRYING,
+        carrying(tmp_path / "graph"),
+        method="anchored",
+        params=asked,
+        unit=Unit.EVENT,
+        nano_epsilon=20 * NANO,
+        edge_types=("rates", "knows"),
+    )
+    path = fitted.fit / "degrees" / fitted.parts[0].name
+    table = pq.read_table(path)
+    told = json.loads(table.schema.metadata[b"carried"])
+    told[0][0] += 1
+    pq.write_table(table.replace_schema_metadata({"carried": json.dumps(told)}), path)
+    with pytest.raises(ValueError, match="not the values of the rows"):
+        fitted.join()

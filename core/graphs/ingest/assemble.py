@@ -12,13 +12,12 @@ from core.graphs.columns.canonical import merge_edges
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest.relations import (
     EdgeCollector,
-    EdgeRows,
     broken_degrees,
     broken_functional,
     broken_once,
     pair_keys,
 )
-from core.graphs.ingest.slots import reject_slots
+from core.graphs.ingest.slots import reject_slots, rows_again
 from core.graphs.ingest.universe import NodeCollector, indices
 from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
 from core.graphs.uploads.batches import Batch, RawGraph
@@ -95,7 +94,7 @@ def assemble_edges(
                 _reject_conflicts(edge_type, "time", broken, collector, sources, limits)
         merged = merge_edges(schema, edge_type, nodes, rows, times if edge_type.ordered else None)
         if merged.faults:
-            again = _again(edge_type, collector, sources)
+            again = rows_again(edge_type, collector, sources.open().edges)
             reject_slots(schema, edge_type, merged, again, Findings(file, limits.max_findings))
         if edge_type.functional:
             broken = broken_functional(merged.edges)
@@ -193,17 +192,6 @@ def _require_bound(edge_type: EdgeType, table: EdgeTable, sources: Sources) -> N
         reject(sources.edges_file, message + "upload what was declared, or declare a higher edge_bound")
 
 
-def _again(
-    edge_type: EdgeType, collector: EdgeCollector, sources: Sources
-) -> Iterator[tuple[EdgeRows, np.ndarray, dict[str, int]]]:
-    """Read the rows of one type once more, with their lines."""
-    for batch in sources.open().edges or ():
-        for part in batch.carefully():
-            for rows in collector.resolve(part.table).content:
-                if rows.edge_type is edge_type:
-                    yield rows, part.lines[rows.rows], dict(part.fields)
-
-
 def _reject_degrees(
     schema: GraphSchema,
     broken: Mapping[str, np.ndarray],
@@ -218,7 +206,7 @@ def _reject_degrees(
         sides = [side for side in ("source", "target") if getattr(edge_type, side) in broken]
         if edge_type.public or not sides:
             continue
-        for rows, lines, fields in _again(edge_type, collector, sources):
+        for rows, lines, fields in rows_again(edge_type, collector, sources.open().edges):
             for side in sides:
                 kind, ends = getattr(edge_type, side), getattr(rows, side)
                 for row in np.flatnonzero(np.isin(ends, broken[kind])):
@@ -253,7 +241,7 @@ def _reject_conflicts(
     findings = Findings(sources.edges_file, limits.max_findings)
     first: dict[int, tuple[int, int]] = {}
     declared, conflict = _CONFLICTS[column]
-    for rows, lines, fields in _again(edge_type, collector, sources):
+    for rows, lines, fields in rows_again(edge_type, collector, sources.open().edges):
         keys, values = rows.source, rows.target
         if column == "time":
             assert rows.time is not None

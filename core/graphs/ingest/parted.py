@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 
 from core.errors import InvalidInput
 from core.graphs import formats
+from core.graphs.columns.canonical import Merged
 from core.graphs.graph import Graph
 from core.graphs.ingest.assemble import Sources, read_nodes
 from core.graphs.ingest.relations import EdgeCollector, EdgeRows, steps_of
+from core.graphs.ingest.slots import reject_slots, rows_again
 from core.graphs.ingest.universe import indices
 from core.graphs.ingest.uploaded import request_of
 from core.graphs.schema import EdgeType, GraphSchema
@@ -52,21 +54,28 @@ def canonicalise_parts(
     if schema is None:
         raise InvalidInput("the schema of a graph in parts is declared, not proposed", field="graph_schema")
     require_partable(schema)
-    edges = sorted((part for part in files if part != NODES), key=lambda part: place_of(part) or (0, 0))
-    if not edges or {place_of(part) for part in edges} != {(n + 1, len(edges)) for n in range(len(edges))}:
-        raise InvalidInput("these are not all files of the edges", field="files.edges")
-    for part in files:
-        formats.require_part(formats.reader(files[part].format), _kind(part), f"files.{part}.format")
+    edges = _edge_files(files)
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
     count = {relation.name: {"rows": 0, "loops_dropped": 0} for relation in schema.edge_types}
     first = {relation.name: place for place, (relation, step) in enumerate(cells_of(schema)) if not step}
 
+    clipped = {relation.name: 0 for relation in schema.edge_types if relation.attributes}
+
+    def collecting(part: str) -> EdgeCollector:
+        again = partial(_batches, part, files[part], schema, limits)
+        return EdgeCollector(schema, indices(schema, nodes), sources.mend_time, again)
+
+    def told(relation: EdgeType, merged: Merged) -> None:
+        clipped[relation.name] += merged.clipped
+        for part in edges if merged.faults else ():  # refused in the first file that has a row of theirs
+            again = rows_again(relation, collecting(part), _batches(part, files[part], schema, limits))
+            reject_slots(schema, relation, merged, again, Findings(part, limits.max_findings))
+
     def rows() -> Iterator[Rows]:
         for number, part in enumerate(edges):
             progress("edges", number, len(edges))
-            again = partial(_batches, part, files[part], schema, limits)
-            collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time, again)
+            collector = collecting(part)
             left = limits.max_rows - sum(each["rows"] for each in count.values())
             bounded = at_most(left, part, "the upload", "rows", mend=limits.mend_rows)
             for batch in _batches(part, files[part], schema, limits):
@@ -77,18 +86,21 @@ def canonicalise_parts(
                     count[name]["rows"] += len(each.source)
                     if each.edge_type.homogeneous:
                         count[name]["loops_dropped"] += int((each.source == each.target).sum())
-                    if len(first) == 1 and each.time is None:
+                    if len(first) == 1 and each.time is None and not clipped:
                         yield each.source, each.target
                         continue
                     cell = np.full(len(each.source), first[name])
-                    yield (
-                        each.source,
-                        each.target,
-                        cell if each.time is None else cell + steps_of(schema, each.time),
-                    )
+                    if each.time is not None:
+                        cell += steps_of(schema, each.time)
+                    if not each.edge_type.attributes:
+                        yield each.source, each.target, cell
+                        continue
+                    clipped[name] += each.values.clipped
+                    time = np.zeros(len(cell), dtype=np.int64) if each.time is None else each.time
+                    yield each.source, each.target, cell, time, *each.values.columns
 
     about = sum(_about(files[part]) for part in edges)
-    graph = write_parted(schema, nodes, rows(), about, out)
+    graph = write_parted(schema, nodes, rows(), about, out, told=told)
     progress("edges", len(edges), len(edges))
     found: dict[str, list[int]] = {relation.name: [] for relation in schema.edge_types}
     for cell in graph.cells():
@@ -104,6 +116,7 @@ def canonicalise_parts(
             **own,
             "duplicates_merged": own["rows"] - own["loops_dropped"] - sum(found[name]),
             "edges": sum(found[name]),
+            **({"values_clipped": clipped[name]} if name in clipped else {}),
         }
         for name, own in count.items()
     }
@@ -124,6 +137,16 @@ def canonicalise_parts(
         bytes_read=sum(file.path.stat().st_size for file in files.values()),
         bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
     )
+
+
+def _edge_files(files: Mapping[str, UploadedFile]) -> list[str]:
+    """List the files of edges in their order. InvalidInput where one lacks."""
+    edges = sorted((part for part in files if part != NODES), key=lambda part: place_of(part) or (0, 0))
+    if not edges or {place_of(part) for part in edges} != {(n + 1, len(edges)) for n in range(len(edges))}:
+        raise InvalidInput("these are not all files of the edges", field="files.edges")
+    for part in files:
+        formats.require_part(formats.reader(files[part].format), _kind(part), f"files.{part}.format")
+    return edges
 
 
 def _require_bound(relation: EdgeType, found: Sequence[int]) -> None:

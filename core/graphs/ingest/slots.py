@@ -3,17 +3,29 @@ records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from core.graphs.columns.canonical import Merged
-from core.graphs.ingest.relations import EdgeRows, pair_keys, steps_of
+from core.graphs.ingest.relations import EdgeCollector, EdgeRows, pair_keys, steps_of
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.uploads.batches import Batch
 from core.graphs.uploads.findings import Findings
 
 Slot = tuple[int, int]
 """A pair's key, and its step: 0 without time."""
+
+
+def rows_again(
+    edge_type: EdgeType, collector: EdgeCollector, batches: Iterable[Batch] | None
+) -> Iterator[tuple[EdgeRows, np.ndarray, dict[str, int]]]:
+    """Read the rows of one type once more, with their lines."""
+    for batch in batches or ():
+        for part in batch.carefully():
+            for rows in collector.resolve(part.table).content:
+                if rows.edge_type is edge_type:
+                    yield rows, part.lines[rows.rows], dict(part.fields)
 
 
 def reject_slots(

@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema.edge_attributes import EdgeAttribute
 
 MOST_CELLS = 64
 """So many relations and snapshots may a graph in parts have: each has files of its own."""
 ELSEWHERE = (
     "who meets whom by protected attributes is counted edge by edge, and the edges of this dataset stay "
     "elsewhere; upload them in parts, or leave node_attribute_share out"
+)
+
+OF_PAIRS = (
+    "under the unit pair one value of each pair counts, of all steps together, and in parts every step has "
+    "files of its own: declare no attributes of relations with time"
 )
 
 
@@ -34,13 +40,14 @@ class Slots:
     """The pairs that a cell may have, of so many sources and targets.
 
     ``mirrored``: a pair is the same both ways, and stands once, the smaller end first. ``loops``: both ends
-    may have one number, as those of two node types.
+    may have one number, as those of two node types. ``attributes``: what each of them carries.
     """
 
     sources: int
     targets: int
     mirrored: bool = True
     loops: bool = False
+    attributes: tuple[EdgeAttribute, ...] = ()
 
     @property
     def most(self) -> int:
@@ -56,7 +63,8 @@ def inside(nodes: int) -> Slots:
 def slots_of(relation: EdgeType, nodes: Mapping[str, int]) -> Slots:
     """Return the slots of a relation's cells. ``nodes``: how many each type has."""
     mirrored = relation.homogeneous and not relation.directed
-    return Slots(nodes[relation.source], nodes[relation.target], mirrored, not relation.homogeneous)
+    ends = nodes[relation.source], nodes[relation.target]
+    return Slots(*ends, mirrored, not relation.homogeneous, relation.attributes)
 
 
 def part_name(number: int, parts: int) -> str:
@@ -102,10 +110,10 @@ def require_partable(schema: GraphSchema) -> None:
     if schema.collection is not None:
         raise ValueError("a graph in parts is one graph, and no collection")
     for relation in schema.edge_types:
-        if relation.attributes:
+        if not relation.merged:
             raise ValueError(
-                f"edge type {relation.name!r} declares attributes, and a graph in parts has edges without "
-                "values: declare a relation for each value, or no attributes"
+                f"edge type {relation.name!r} keeps each row of an edge (multiplicity each), and an edge "
+                "of a graph in parts has one value of each attribute: declare an aggregate for each of them"
             )
         if relation.public or relation.functional or relation.once:
             raise ValueError(

@@ -10,16 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from core.graphs.columns.tables import EdgeTable
+from core.graphs.columns.value_arrays import ARROW, arrow_values
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 from core.graphs.schema.edge_attributes import WEIGHT, EdgeAttribute, EdgeAttributeKind
-
-_TYPES = {
-    EdgeAttributeKind.CATEGORY: pa.dictionary(pa.int32(), pa.string()),
-    EdgeAttributeKind.INTEGER: pa.int32(),
-    EdgeAttributeKind.NUMBER: pa.float64(),
-    EdgeAttributeKind.TIME_OF_DAY: pa.time32("s"),
-}
 
 
 def value_fields(graph: Graph) -> list[pa.Field]:
@@ -29,7 +23,7 @@ def value_fields(graph: Graph) -> list[pa.Field]:
     fields: dict[str, pa.DataType] = {}
     for edge_type in graph.schema.edge_types:
         if graph.edges[edge_type.name].values is not None:
-            fields.update({a.name: _TYPES[a.kind] for a in edge_type.attributes})
+            fields.update({a.name: ARROW[a.kind] for a in edge_type.attributes})
     if graph.weights:
         fields.setdefault(WEIGHT, pa.float32())
     return [pa.field(name, kind) for name, kind in fields.items()]
@@ -56,15 +50,10 @@ def value_columns(
         if column is None:
             columns.append(pa.nulls(len(range(record_count(table))[records]), field.type))
         else:
-            columns.append(_arrow(declared.get(field.name), column[records], field.type))
+            own = declared.get(field.name)
+            some = column[records]
+            columns.append(pa.array(some).cast(field.type) if own is None else arrow_values(own, some))
     return columns
-
-
-def _arrow(attribute: EdgeAttribute | None, column: np.ndarray, kind: pa.DataType) -> pa.Array:
-    if attribute is not None and attribute.categories is not None:
-        names = pa.array(attribute.categories, type=pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(column, type=pa.int32()), names)
-    return pa.array(column).cast(kind)
 
 
 def python_values(edge_type: EdgeType, table: EdgeTable) -> list[dict[str, Any]]:

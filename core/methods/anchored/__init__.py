@@ -62,9 +62,9 @@ pseudo-random function (SipHash-2-4, fresh key) that is asked pair by pair. Its 
 not statistical, and the model then holds the cell's edges and the key: it is private content, sealed and
 erased with the dataset, and drawing again is free only while it exists.
 
-In parts: with ``evidence=none`` and nothing else set aside, every read is a sum over edges or a function of
-one, so that edges may stay on disk, and cells are drawn in shards as independent pairs, in proportion to the
-fitted degrees (:mod:`core.methods._shared.shards.law`).
+In parts: with ``evidence=none`` and nothing set aside for nodes, every read is a sum over edges or a function
+of one, so that edges may stay on disk, and cells are drawn in shards as independent pairs, in proportion to
+the fitted degrees (:mod:`core.methods._shared.shards.law`).
 
 Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
 smoothed expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving
@@ -195,11 +195,12 @@ def require_counts(params: AnchoredParams) -> None:
         raise errors.NotAccepted(
             "directions are read of edges together; set spectral to false", field="spectral"
         )
-    for name in ("attribute_share", "node_attribute_share"):
-        if getattr(params, name):
-            raise errors.NotAccepted(
-                f"edges in parts are counted by their ends alone; set {name} to 0", field=name
-            )
+    if params.node_attribute_share:
+        raise errors.NotAccepted(
+            "edges in parts are drawn here without protected attributes of nodes; set node_attribute_share "
+            "to 0",
+            field="node_attribute_share",
+        )
 
 
 EDGES = Method(
@@ -226,6 +227,7 @@ EDGES = Method(
         COUNTED,
         require_counts,
         late("core.methods.anchored.fit:fit"),
+        late("core.methods.anchored.shards:degrees_of_model"),
         late("core.methods.anchored.shards:laws_of_model"),
         late("core.methods._shared.shards.cells:draw_shard"),
     ),

@@ -34,6 +34,16 @@ def law_of(
     return sided_law(sources, targets, edges, key, rng, strip_edges, loops=not relation.homogeneous)
 
 
+def degrees_of_model(model: AnchoredModel) -> dict[str, tuple[np.ndarray, ...]]:
+    """Add up the degrees that each relation has in all steps."""
+    found: dict[str, tuple[np.ndarray, ...]] = {}
+    for (name, _), columns in model.cells.items():
+        sides = ("source_degrees",) if model.shape(name).undirected else ("source_degrees", "target_degrees")
+        own = tuple(columns[side].astype(np.int64) for side in sides)
+        found[name] = tuple(map(np.add, found[name], own)) if name in found else own
+    return found
+
+
 def laws_of_model(
     model: AnchoredModel, orders: Mapping[str, np.ndarray], rng: Rng, shard_edges: int = 2**24
 ) -> CellLaws:

@@ -8,7 +8,7 @@ from typing import Any
 from core.errors import NotAccepted
 from core.methods.dcsbm.params import DCSBMParams
 
-FREE = ("triangle_share", "clustering_share", "product_share", "attribute_share")
+FREE = ("triangle_share", "clustering_share", "product_share")
 """The shares that pay for reads which need edges together."""
 
 COUNTED: Mapping[str, Any] = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}

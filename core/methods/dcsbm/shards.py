@@ -28,13 +28,31 @@ def law_of(columns: Columns, order: np.ndarray, rng: Rng, shard_edges: int = STR
     """
     if len(columns["triangles"]):
         raise ValueError("a graph that is rewired to its triangles is drawn as a whole")
-    nodes = len(order)
     labels = columns["labels"][order].astype(np.int16)
-    edges = min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)
-    degrees = integers(scaled_to(columns["degrees"][order].astype(np.float64), 2 * edges), rng)
+    edges = _edges(columns)
+    degrees = integers(_scaled(columns, edges)[order], rng)
     blocks = whole_blocks(columns["blocks"], labels, degrees, rng)
     strip_edges = min(STRIP_EDGES, shard_edges)
     return strip_law(degrees, labels, blocks, entropy.fresh_key(), rng, strip_edges)
+
+
+def _scaled(columns: Columns, edges: int) -> np.ndarray:
+    """Scale the fitted degrees to so many edges."""
+    return scaled_to(columns["degrees"].astype(np.float64), 2 * edges)
+
+
+def degrees_of_model(model: CellsModel) -> dict[str, tuple[np.ndarray]]:
+    """Add up the degrees that each relation is expected to have in all steps."""
+    found: dict[str, tuple[np.ndarray]] = {}
+    for (name, _), columns in model.cells.items():
+        own = _scaled(columns, _edges(columns))
+        found[name] = (found[name][0] + own if name in found else own,)
+    return found
+
+
+def _edges(columns: Columns) -> int:
+    nodes = len(columns["degrees"])
+    return min(int(np.rint(columns["blocks"].sum())), nodes * (nodes - 1) // 2)
 
 
 def laws_of_model(

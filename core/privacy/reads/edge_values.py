@@ -28,6 +28,11 @@ and one more: 2 epsilon. A snapshot of a live stream is a graph of one step, whi
 one edge of: its reads see no other step, what they may be told of earlier ones was paid for there, and the
 sums of a window are those of its steps.
 
+Of a graph in parts (``tables``) the sum comes group by group: no edge is in two groups, as parts are
+canonical and share no pair, which is checked as they are read, so that it is the sum over all records. Each
+edge has one record there, and all count: reads under PAIR, which choose among a pair's steps, are of
+relations without time. What an edge carries was made of its own rows when the parts were written.
+
 Records apart (``EdgeType.records_apart``; EDGE and EVENT): the unit is one record, and neighbours differ in
 one of one edge, in one cell, which is charged. All records count, with no sample of as many as are declared:
 one more could change which ones it has. So sums over records move by S, whatever the cap. Of numbers of
@@ -43,15 +48,15 @@ Reads that follow from what was read before compose by sums, in each cell, with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.columns.tables import EdgeTable
+from core.graphs.columns.tables import EdgeTable, NodeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.together import relation_of
@@ -78,6 +83,17 @@ OF_NUMBERS = {
 }
 """How the reads are called where they ask for the number of an edge's records: fewer count."""
 
+Records = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+class Universe(Protocol):
+    """A graph, in memory or in parts: its schema and its nodes."""
+
+    @property
+    def schema(self) -> GraphSchema: ...
+    @property
+    def nodes(self) -> Mapping[str, NodeTable]: ...
+
 
 class EdgeValueReads:
     """The reads of one attribute of one protected relation. They are those of the number of an edge's records
@@ -85,16 +101,19 @@ class EdgeValueReads:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Universe,
         meter: Meter,
         relation: str,
         attribute: str | None,
         together: Sequence[str] = (),
+        tables: Callable[[], Iterable[EdgeTable]] | None = None,
     ) -> None:
-        """``together``: graphs of a collection that ``graph`` has joined; each is charged."""
+        """``together``: graphs of a collection that ``graph`` has joined; each is charged. ``tables``: the
+        relation's edges in groups, where ``graph`` does not hold them."""
         self._graph = graph
         self._meter = meter
         self._together = tuple(together)
+        self._tables = tables
         self.relation = _declared(graph.schema, relation)
         self.bins: ValueBins = bins_of(asked_for(self.relation, attribute))
         self._numbers = attribute is None
@@ -276,7 +295,9 @@ class EdgeValueReads:
         for relation in self._together or (self.relation.name,):
             for step in charged_together(unit, self._graph.schema.steps_of(relation)):
                 self._meter.charge(relation, step, event, purpose)
-        exact = measure(*self._records()).astype(np.int64)
+        exact = np.zeros(size, dtype=np.int64)
+        for records in self._records(size):
+            exact += measure(*records)
         moved = sensitivity * self.multiplicity
         noisy = mechanisms.discrete_laplace(exact, moved, nano_epsilon)
         given, scale = {"bins": self.bins, **arguments}, Fraction(moved * NANO, nano_epsilon)
@@ -285,23 +306,46 @@ class EdgeValueReads:
         self._meter.measurements.keep((self.relation.name, None), name, given, (), scale, noisy, purpose)
         return noisy
 
-    def _records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The ends, the step (0 without time) and the bin, int16, of every record that counts."""
-        return self._read
+    def _records(self, size: int) -> Iterator[Records]:
+        """The ends, the step (0 without time) and the bin, int16, of every record that counts, in groups.
+
+        One is all of a graph in memory. Of parts a group has ``size`` records at least, if there are so many:
+        what is made of it takes no longer than its records do.
+        """
+        if self._tables is None:
+            yield self._read
+            return
+        held: list[Records] = []
+        for table in self._tables():
+            held.append(self._binned(table))
+            if sum(len(each[0]) for each in held) >= size:
+                yield _concatenated(held)
+                held = []
+        if held:
+            yield _concatenated(held)
 
     @cached_property
-    def _read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _read(self) -> Records:
         """What every read needs, worked out by the first that was paid for."""
+        assert isinstance(self._graph, Graph)
         graph = joined(self._graph, self._together) if self._together else self._graph
         table = graph.edges[self.relation.name]
         if table.values is None and table.count:  # a mistake in how the graph was opened
             raise InvalidInput("what edges carry was not read with the graph", field="attribute")
+        return self._binned(table)
+
+    def _binned(self, table: EdgeTable) -> Records:
         found = self.counted(numbered(table) if self._numbers else each_alone(table))
         held = {} if found.values is None else found.values.columns
         column = held.get(self.bins.attribute.name, np.zeros(0, dtype=np.int32))
         bins = self.bins.places(column).astype(np.int16)
         steps = np.zeros(found.count, np.int32) if found.step is None else found.step
         return found.source, found.target, steps, bins
+
+
+def _concatenated(held: Sequence[Records]) -> Records:
+    source, target, step, bins = (np.concatenate(columns) for columns in zip(*held, strict=True))
+    return source, target, step, bins
 
 
 def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.graphs.columns.tables import Edges
 from core.graphs.counted.stored import CountedGraph
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
+from core.graphs.schema.partable import OF_PAIRS
 from core.graphs.stored.parted import PartedGraph
 from core.privacy import queries
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, positive_fraction
@@ -28,6 +30,7 @@ from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.persons import TIMES, require_persons
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.attributes import PrivateAttributes
+from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.node_values import NodeValueReads
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
 
@@ -162,12 +165,12 @@ class CountedCell:
 class PrivateParts(CountedSession):
     """A metered session over a graph in parts.
 
-    Sensitivity, unit, proof: those of the named queries, and of :mod:`core.privacy.reads.node_values`, which
-    goes over edges group by group too, as nothing else is offered. A query's answer is a
-    sum over edges or a function of one, and the groups in which the edges come hold each of them once,
-    because the parts are canonical and no two share a pair, which every read checks as it goes
-    (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for this
-    graph and for its neighbours alike. How many groups there are, and how long a read takes, depends on
+    Sensitivity, unit, proof: those of the named queries, and of :mod:`core.privacy.reads.node_values` and
+    :mod:`core.privacy.reads.edge_values`, which go over edges group by group too, as nothing else is offered.
+    A query's answer is a sum over edges or a function of one, and the groups in which the edges come hold
+    each of them once, because the parts are canonical and no two share a pair, which every read checks as it
+    goes (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for
+    this graph and for its neighbours alike. How many groups there are, and how long a read takes, depends on
     the edges and is told to nobody. Of edges that stay elsewhere the answer is what was counted there, before
     any of it was paid for: a function of the same canonical edges, so that the proof is the same.
     """
@@ -178,3 +181,16 @@ class PrivateParts(CountedSession):
         """Open one cell for its queries. Free: which cells exist is public. Not under unit node."""
         shape, charge, graph = *self._opened(edge_type, step), self._graph
         return CountedCell(shape, step, self._meter, charge, lambda: graph.cell(edge_type, step))
+
+    def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
+        """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit
+        node, and under unit pair of relations without time alone: which of a pair's steps count is chosen
+        among all of them, and each has files of its own."""
+        self._require_edges()
+        graph = self._graph
+        if not isinstance(graph, PartedGraph):
+            raise NotAccepted("edges that stay elsewhere are counted by their ends alone", field="edge_type")
+        if self.unit is Unit.PAIR and self.schema.edge_type(edge_type).temporal:
+            raise NotAccepted(OF_PAIRS, field="unit")
+        tables = partial(graph.records, edge_type)
+        return EdgeValueReads(graph, self._meter, edge_type, attribute, tables=tables)

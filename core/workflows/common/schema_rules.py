@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from core.errors import InvalidInput
 from core.graphs.schema import GraphSchema
-from core.graphs.schema.partable import require_partable, require_referable
+from core.graphs.schema.partable import OF_PAIRS, require_partable, require_referable
 from core.ledger.kinds import Filter
 from core.privacy.units import Unit
 from core.publishing.checks import check_protects
@@ -28,8 +28,8 @@ def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int,
         raise InvalidInput("the filter renyi needs a delta above zero, for example 1e-6", field="delta")
 
 
-def check_partable(schema: GraphSchema | None) -> None:
-    """Check that edges of the schema's graphs can stay in parts. InvalidInput otherwise."""
+def check_partable(schema: GraphSchema | None, unit: Unit) -> None:
+    """Check that edges of the schema's graphs can stay in parts, under the unit. InvalidInput otherwise."""
     if schema is None:
         raise InvalidInput(
             "declare the graph_schema of a dataset in parts: none is proposed of edges that stay in parts",
@@ -37,6 +37,8 @@ def check_partable(schema: GraphSchema | None) -> None:
         )
     try:
         require_partable(schema)
+        if unit is Unit.PAIR and any(each.temporal and each.attributes for each in schema.edge_types):
+            raise ValueError(OF_PAIRS)
     except ValueError as error:
         mend = "leave in_parts out, or declare such a schema"
         raise InvalidInput(f"{error}; {mend}", field="in_parts") from None

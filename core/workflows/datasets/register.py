@@ -100,7 +100,7 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
     if new.graph_schema is not None:
         check_schema(new.graph_schema, new.unit, new.window, services.settings)
     if new.in_parts:
-        check_partable(new.graph_schema)
+        check_partable(new.graph_schema, new.unit)
     check_methods(new.policy)
     with services.db.transaction() as session:
         account = ledger.open_account(
@@ -143,7 +143,7 @@ def confirm_schema(
         dataset = service.lock(session, principal.tenant, dataset_id)
         account = accounts.account(session, dataset.account_id)
         if dataset.in_parts:
-            check_partable(schema)
+            check_partable(schema, Unit(account.unit))
         check_schema(schema, Unit(account.unit), account.window, services.settings)
         check_grid(session, account, schema, but=dataset.id)
         check_apart(session, account, schema, but=dataset.id)

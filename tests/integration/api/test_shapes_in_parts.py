@@ -97,6 +97,50 @@ def test_directed_relations_and_those_between_types_are_drawn_by_the_method_that
     assert [len(each["degrees"]) for each in public["statistics"]["edge_types"]] == [1, 2, 2]
 
 
+STARS = {"name": "stars", "kind": "integer", "bounds": [1, 5], "aggregate": "max"}
+RATES = {**KNOWS, "name": "rates", "directed": True, "attributes": [STARS]}
+
+
+@pytest.mark.parametrize("method", ["auto", "dcsbm"])
+def test_edges_carry_values(tenant, method):
+    """Uploaded in two files, synthesised by auto's share or by a named one, and shown in the report."""
+    relation = RATES if method == "auto" else {**RATES, "directed": False}
+    schema = {"node_types": [{"name": "person", "count": NODES}], "edge_types": [relation]}
+    dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
+    rng = np.random.default_rng(len(method))
+    for part in ("edges-1-of-2", "edges-2-of-2"):
+        rows = zip(*rng.integers(0, NODES, (2, 400)), rng.integers(1, 6, 400), strict=True)
+        text = "source,target,stars\n" + "".join(f"{u},{v},{stars}\n" for u, v, stars in rows)
+        version = tenant.upload(dataset, text, f"part={part}&format=csv").json()
+    tenant.work(Topic.INGEST, version["id"])
+    told = tenant.call("GET", f"/datasets/{dataset}").json()["version"]["ingest_report"]["edges"]["rates"]
+    assert (told["values_clipped"], told["rows"]) == (0, 800)
+    asked = {} if method == "auto" else {"method": method, "parameters": BEFORE | {"attribute_share": 0.4}}
+    job, public = published(tenant, dataset, **asked)
+    assert job["method"] == ("anchored" if method == "auto" else method)
+    (stars,) = public["carried"]
+    found = []
+    for number in range(job["shards"]["total"]):
+        name = f"edges-{number:05d}-of-{job['shards']['total']:05d}.parquet"
+        content = tenant.call("GET", f"/jobs/{job['id']}/artifacts/{name}").content
+        found += pq.read_table(pa.BufferReader(content))["stars"].to_pylist()
+    assert stars["released"] == [found.count(each) for each in range(1, 6)]
+    assert all(abs(each - told["edges"] / 5) < 60 for each in stars["paid"])
+
+
+def test_values_of_edges_that_stay_elsewhere_are_refused_when_they_are_named(tenant, lake):
+    schema = {
+        "node_types": [{"name": "person", "count": NODES}],
+        "edge_types": [{**KNOWS, "attributes": [STARS]}],
+    }
+    dataset = tenant.register(epsilon="9", graph_schema=schema, in_parts=True)["id"]
+    body = json.dumps({"folder": str(lake / "rows"), "source": "a", "target": "b"})
+    refused = tenant.upload(dataset, body, "part=edges&format=reference")
+    assert refused.status_code == 422
+    assert "'knows' declares attributes" in refused.json()["detail"]
+    assert refused.json()["detail"].endswith("; upload the edges")
+
+
 def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
     """Said when the job is planned, with what to do instead; nothing is reserved."""
     schema = {"node_types": [PERSON], "edge_types": [KNOWS]}
@@ -126,12 +170,23 @@ def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
                 "edge_types": [
                     {
                         **KNOWS,
-                        "attributes": [{"name": "w", "kind": "number", "bounds": [0, 1], "aggregate": "sum"}],
+                        "attributes": [{"name": "w", "kind": "number", "bounds": [0, 1]}],
+                        "multiplicity": "each",
+                        "records_per_slot": 3,
                     }
                 ],
             },
             "edge",
-            "declare a relation for each value",
+            "declare an aggregate for each of them",
+        ),
+        (
+            {
+                "node_types": [{"name": "person", "count": 9}],
+                "edge_types": [{**RATES, "temporal": True}],
+                "time": {"start": 0, "width": 1, "count": 2},
+            },
+            "pair",
+            "declare no attributes of relations with time",
         ),
         (
             {
@@ -150,7 +205,7 @@ def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
             "'kin' is declared public",
         ),
     ],
-    ids=["values", "node", "public"],
+    ids=["each", "pairs", "node", "public"],
 )
 def test_other_shapes_are_refused_when_they_are_declared(tenant, schema, unit, why):
     body = {"name": "d", "unit": unit, "epsilon": "1", "graph_schema": schema, "in_parts": True}

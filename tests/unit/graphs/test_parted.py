@@ -77,7 +77,9 @@ def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
             update={
                 "edge_types": (
                     EdgeType(
-                        attributes=(EdgeAttribute(name="w", kind="number", bounds=(0, 1), aggregate="sum"),)
+                        attributes=(EdgeAttribute(name="w", kind="number", bounds=(0, 1)),),
+                        multiplicity="each",
+                        records_per_slot=2,
                     ),
                 )
             }

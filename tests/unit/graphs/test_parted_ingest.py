@@ -15,6 +15,7 @@ from core.graphs.ingest import parted as parted_ingest
 from core.graphs.ingest.parted import canonicalise_parts
 from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.graphs.stored.parted import read_parted
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.files import IngestLimits, UploadedFile, place_of
@@ -224,3 +225,101 @@ def test_a_file_that_is_missing_or_too_many_is_refused(tmp_path: Path, parts: tu
 )
 def test_a_part_says_which_of_how_many_files_it_is(part: str, place: tuple[int, int] | None) -> None:
     assert place_of(part) == place
+
+
+VALUED = GraphSchema(
+    node_types=(NodeType(count=30),),
+    edge_types=(
+        EdgeType(
+            name="pays",
+            attributes=(
+                EdgeAttribute(name="sum", kind="number", bounds=(0, 5), aggregate="sum", clip=True),
+                EdgeAttribute(name="sort", kind="category", categories=("x", "y", "z"), aggregate="max"),
+            ),
+        ),
+        EdgeType(
+            name="calls",
+            temporal=True,
+            directed=True,
+            attributes=(
+                EdgeAttribute(name="mark", kind="integer", bounds=(0, 9), aggregate="last"),
+                EdgeAttribute(name="at", kind="time_of_day", from_time=True, aggregate="first"),
+                EdgeAttribute(name="times", kind="integer", bounds=(1, 99), aggregate="count"),
+                EdgeAttribute(name="mean", kind="number", bounds=(0, 3), aggregate="mean"),
+            ),
+        ),
+        EdgeType(name="knows"),
+    ),
+    time=TimeGrid(start=0, width=100_000, count=3),
+)
+COLUMNS = "type,source,target,time,sum,sort,mark,mean\n"
+
+
+def carrying(count: int = 3000) -> list[str]:
+    """Rows of three relations of which two carry something: with loops, and with repeats."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for kind, (u, v), time in zip(
+        rng.integers(0, 3, count),
+        rng.integers(0, 30, (count, 2)),
+        rng.integers(0, 300_000, count),
+        strict=True,
+    ):
+        pays = f"pays,{u},{v},,{rng.random() * 3},{'xyz'[rng.integers(3)]},,\n"
+        calls = f"calls,{u},{v},{time},,,{rng.integers(0, 10)},{rng.random() * 3}\n"
+        rows.append((pays, calls, f"knows,{u},{v},,,,,\n")[kind])
+    return rows
+
+
+@pytest.mark.parametrize("part_edges", [1 << 24, 300])
+def test_edges_carry_what_they_would_in_memory(
+    tmp_path: Path, part_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merged of the same rows, in whichever files they come; clipped and counted alike."""
+    monkeypatch.setattr("core.graphs.stored.parted.write_parted.__defaults__", (part_edges,))
+    rows = carrying()
+    one = uploaded(tmp_path / "one", edges=(COLUMNS + "".join(rows)).encode())
+    whole = canonicalise(one, VALUED, tmp_path / "whole", fingerprint_key=KEY)
+    three = {f"edges_{i + 1}_of_3": (COLUMNS + "".join(rows[i::3])).encode() for i in range(3)}
+    report = parts_of(tmp_path, uploaded(tmp_path / "three", **three), VALUED)
+    for name in ("fingerprint", "edges", "edges_per_step", "nodes", "rows_read", "duplicates_merged"):
+        assert getattr(report, name) == getattr(whole, name), name
+    assert report.edges["pays"]["values_clipped"] > 0
+    graph, parted = read_graph(tmp_path / "whole"), read_parted(tmp_path / "parted")
+    assert (len(parted.parts) > 20) == (part_edges == 300)
+    for relation in VALUED.edge_types[:2]:
+        table, found = graph.edges[relation.name], list(parted.records(relation.name))
+        assert table.values is not None
+        for column in table.values.columns:
+            own = np.concatenate([each.values.columns[column] for each in found])
+            assert np.array_equal(own, table.values.columns[column]), column
+        assert np.array_equal(np.concatenate([each.target for each in found]), table.target)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["pays,1,2,,4,x,,\n", "pays,5,5,,9,x,,\n", "pays,2,1,,3,x,,\n"], "add up to a 'sum' outside 0 to 5"),
+        (["pays,1,2,,1,q,,\n"], "'sort' has no category 'q'"),
+        (["pays,1,2,,,x,,\n"], "'sum' is empty"),
+        (["knows,1,2,,3,,,\n"], "carry no 'sum'"),
+    ],
+    ids=["sum", "category", "empty", "undeclared"],
+)
+def test_values_are_refused_as_in_memory(tmp_path: Path, rows: list[str], told: str) -> None:
+    """With the line of the file, and of a sum the first row of its edge."""
+    strict = VALUED.edge_types[0].attributes[0].model_copy(update={"clip": False})
+    pays = VALUED.edge_types[0].model_copy(
+        update={"attributes": (strict, VALUED.edge_types[0].attributes[1])}
+    )
+    schema = VALUED.model_copy(update={"edge_types": (pays, *VALUED.edge_types[1:])})
+    one = uploaded(tmp_path / "one", edges=(COLUMNS + "".join(rows)).encode())
+    with pytest.raises(IngestRejected) as whole:
+        canonicalise(one, schema, tmp_path / "whole", fingerprint_key=KEY)
+    filler = (COLUMNS + "pays,7,8,,1,x,,\n").encode()
+    two = uploaded(tmp_path / "two", edges_1_of_2=filler, edges_2_of_2=one["edges"].path.read_bytes())
+    with pytest.raises(IngestRejected) as parted:
+        parts_of(tmp_path, two, schema)
+    (first,), (second,) = (each.value.members["findings"] for each in (whole, parted))
+    assert told in first["message"]
+    assert second == first | {"file": "edges-2-of-2"}

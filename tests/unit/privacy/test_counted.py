@@ -216,7 +216,6 @@ def test_public_groups_are_labels(tmp_path):
         ({"groups": None}, "groups"),
         ({"groups": 4}, "groups"),
         ({"count_share": 0}, "count_share"),
-        ({"attribute_share": 0.1}, "attribute_share"),
     ],
 )
 def test_what_needs_edges_together_is_refused_before_anything_is_read(tmp_path, params, field):

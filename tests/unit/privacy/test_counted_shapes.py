@@ -269,7 +269,6 @@ def test_queries_of_sides_have_the_same_answer_in_parts(tmp_path):
     [
         ({"evidence": "auto"}, "evidence"),
         ({"spectral": True}, "spectral"),
-        ({"attribute_share": 0.1}, "attribute_share"),
         ({"node_attribute_share": 0.1}, "node_attribute_share"),
     ],
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -25,7 +25,10 @@ from core.privacy.accounting.plan import Allotment, GuaranteeKind, PlannedRead, 
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.methods._shared.frame.model import StoredCells
+    from core.privacy.entropy import Generator as Rng
     from core.privacy.session.counted import PrivateParts
     from core.privacy.session.private_graph import PrivateGraph
 
@@ -107,6 +110,23 @@ class Stage(ABC):
 
         That is its own, and an upper limit; returned is the model with what was measured.
         """
+
+    def paid_in_parts(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateParts,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+        degrees: Callable[[], Mapping[str, Sequence[np.ndarray]]],
+    ) -> FittedModel:
+        """Pay for the reads of a graph in parts, as :meth:`paid` does. ``degrees``: see :class:`Sharding`."""
+        return self.paid(method, model, graph, plan, params, progress)  # type: ignore[arg-type]  # reads alike
+
+    def laws(self, model: Any, laws: Any, orders: Mapping[str, np.ndarray], rng: Rng) -> Any:
+        """Add what shards sample of it to the laws of edges. Nothing, unless it says otherwise."""
+        return laws
 
     def stepped(
         self,
@@ -318,26 +338,33 @@ class Staged:
                     field="checkpoint",
                 )
             return self.edges.fit(graph, self._of_edges(plan), params, progress, checkpoint=checkpoint)
-        return self._paid(self.edges.fit, graph, plan, params, progress)
+        model = self.edges.fit(graph, self._of_edges(plan), params, progress)
+        for stage in asked:
+            model = stage.paid(self.edges.name, model, graph, stage.plan_of(plan), params, progress)
+        return model
 
     def fit_parts(self, graph: PrivateParts, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
         """Fit edges in parts, then pay for each requested stage. It costs what the plan does at most."""
         assert self.edges.sharding is not None
         self.edges.sharding.require(params)
-        return self._paid(self.edges.sharding.fit_parts, graph, plan, params, progress)
-
-    def shards(self, model: Any, *args: Any) -> Any:
-        """Make the law of the shards. What stages read of it is in the model of edges already."""
-        assert self.edges.sharding is not None
-        return self.edges.sharding.shards(getattr(model, "structure", model), *args)
-
-    def _paid(
-        self, fit: Callable[..., Any], graph: Any, plan: PrivacyPlan, params: Any, progress: Progress
-    ) -> Any:
-        model = fit(graph, self._of_edges(plan), params, progress)
+        model = edges = self.edges.sharding.fit_parts(graph, self._of_edges(plan), params, progress)
+        degrees = partial(self.edges.sharding.degrees, edges)
         for stage in self.asked(params):
-            model = stage.paid(self.edges.name, model, graph, stage.plan_of(plan), params, progress)
+            own = stage.plan_of(plan)
+            model = stage.paid_in_parts(self.edges.name, model, graph, own, params, progress, degrees)
         return model
+
+    def shards(self, model: Any, orders: Mapping[str, np.ndarray], rng: Rng, shard_edges: int) -> Any:
+        """Make the law of the shards: of edges, and of what stages add to it, the outermost last."""
+        assert self.edges.sharding is not None
+        held = [model]
+        while hasattr(held[-1], "structure"):
+            held.append(held[-1].structure)
+        edges = held.pop()
+        laws = self.edges.sharding.shards(edges, orders, rng, shard_edges)
+        for stage, own in zip(self.asked(edges.params), reversed(held), strict=True):
+            laws = stage.laws(own, laws, orders, rng)
+        return laws
 
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core.graphs.schema.partable import Part, Slots, divided, part_name
 from core.methods._shared.shards.draw import write_strips
 from core.methods._shared.shards.law import StripLaw, load_law
+from core.methods._shared.shards.values import ValueLaw, load_values
 from core.privacy.accounting.plan import CellKey
 
-CELLS = "cells.json"
+CELLS, VALUES = "cells.json", "values.json"
 
 
 @dataclass(frozen=True)
 class CellLaws:
-    """The law of every cell, in their order. ``cells``: the relation and the step of each."""
+    """The law of every cell, in their order. ``cells``: the relation and the step of each; ``values``: of
+    every relation whose edges carry some, the laws of its attributes."""
 
     cells: tuple[CellKey, ...]
     laws: tuple[StripLaw, ...]
+    values: Mapping[str, tuple[ValueLaw, ...]] = field(default_factory=dict)
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -29,6 +33,14 @@ class CellLaws:
     def save(self, folder: Path) -> None:
         """Write them to ``folder``. Of one cell nothing but its law stands there."""
         folder.mkdir(parents=True, exist_ok=True)
+        named = {
+            name: [_file(n, k) for k in range(len(own))] for n, (name, own) in enumerate(self.values.items())
+        }
+        for name, own in self.values.items():
+            for each, file in zip(own, named[name], strict=True):
+                each.save(folder / file)
+        if named:
+            (folder / VALUES).write_text(json.dumps(named), encoding="utf-8")
         if len(self.laws) == 1:
             self.laws[0].save(folder)
             return
@@ -44,15 +56,38 @@ def draw_shard(folder: Path, number: int, shards: int, out: Path) -> tuple[Part,
 
     It has the same bytes each time. ValueError where there is no such shard.
     """
+    path = out / part_name(number, shards)
     if not (folder / CELLS).exists():
-        law = load_law(folder)
-        return write_strips(law, number, shards, out / part_name(number, shards)), law.slots
+        law, values = load_law(folder), _values(folder)
+        (own,) = values.values() or ((),)
+        return write_strips(law, number, shards, path, own), _carrying(law, own)
     told = json.loads((folder / CELLS).read_bytes())
-    own = number
+    place = number
     for cell, count in enumerate(divided([each[2] for each in told], [each[3] for each in told], shards)):
-        if own < count:
-            law, path = load_law(folder, f"{cell}-"), out / part_name(number, shards)
-            part = write_strips(law, own, count, path, cell=cell, of=(told[cell][0], told[cell][1]))
-            return part, law.slots
-        own -= count
+        if place < count:
+            law, values, (name, step, *_) = load_law(folder, f"{cell}-"), _values(folder), told[cell]
+            carried, others = values.pop(name, ()), [each for own in values.values() for each in own]
+            names = {each.attribute.name for each in carried}
+            apart = {each.attribute.name: each.attribute for each in others}
+            null = [each for each in apart.values() if each.name not in names]
+            part = write_strips(law, place, count, path, carried, cell=cell, of=(name, step), others=null)
+            return part, _carrying(law, carried)
+        place -= count
     raise ValueError(f"shards are numbered from 0 to {shards - 1}")
+
+
+def _file(relation: int, place: int) -> str:
+    return f"values-{relation}-{place}.npz"
+
+
+def _values(folder: Path) -> dict[str, tuple[ValueLaw, ...]]:
+    """Read the laws of what edges carry, by relation."""
+    if not (folder / VALUES).exists():
+        return {}
+    named = json.loads((folder / VALUES).read_bytes())
+    return {name: tuple(load_values(folder / file) for file in files) for name, files in named.items()}
+
+
+def _carrying(law: StripLaw, values: tuple[ValueLaw, ...]) -> Slots:
+    """Return the pairs that a cell may have, and what they carry."""
+    return replace(law.slots, attributes=tuple(each.attribute for each in values))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.graphs.schema.partable import Part, part_name
-from core.graphs.stored.parts import write_part
+from core.graphs.stored.parts import Ends, write_part
 from core.methods._shared.shards.kernels import SPARE, guide_of, strip
-from core.methods._shared.shards.law import StripLaw
+from core.methods._shared.shards.law import MOST_STRIPS, StripLaw
+from core.methods._shared.shards.values import ValueLaw
 from core.privacy import entropy
 
 GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
@@ -46,13 +47,29 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
         yield source, target
 
 
-def write_strips(law: StripLaw, number: int, shards: int, path: Path, **told: Any) -> Part:
+def write_strips(
+    law: StripLaw,
+    number: int,
+    shards: int,
+    path: Path,
+    values: Sequence[ValueLaw] = (),
+    **told: Any,
+) -> Part:
     """Sample one of so many shards of a law, and write it to ``path``.
 
-    ``told``: whose part it is, see :func:`~core.graphs.stored.parts.write_part`. It has the same bytes each
-    time. ValueError where there is no such shard. One strip is in memory, and the law.
+    ``values``: the laws of what its edges carry. ``told``: whose part it is, see
+    :func:`~core.graphs.stored.parts.write_part`. It has the same bytes each time. ValueError where there is
+    no such shard. One strip is in memory, and the law.
     """
-    return write_part(strips(law, law.shard(number, shards)), path, max(law.nodes, law.targets), **told)
+    numbers, (_, step) = law.shard(number, shards), told.get("of") or (None, None)
+    first = told.get("cell", 0) * MOST_STRIPS
+
+    def rows() -> Iterator[Ends]:
+        for own, (source, target) in zip(numbers, strips(law, numbers), strict=False):
+            yield source, target, *(each.sampled(source, target, step, first + own) for each in values)
+
+    attributes = [each.attribute for each in values]
+    return write_part(rows(), path, max(law.nodes, law.targets), attributes=attributes, **told)
 
 
 def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:

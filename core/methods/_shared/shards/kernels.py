@@ -40,7 +40,7 @@ def _place(cumulative: np.ndarray, guide: np.ndarray, shift: int, value: Int) ->
 
 
 @kernel(inline="always")
-def _high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+def high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Multiply two 64-bit numbers: the upper and the lower 64 bits of the product."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     low = a_low * b_low
@@ -58,11 +58,11 @@ def _below(words: np.ndarray, used: int, span: int) -> np.int64:
     million draws below 2^34.
     """
     size = np.uint64(span)
-    high, low = _high_low(words[used], size)
+    high, low = high_low(words[used], size)
     if low < size:
         reject = (np.uint64(0) - size) % size
         while low < reject and words[-1] > np.uint64(1):
-            high, low = _high_low(words[-np.int64(words[-1])], size)
+            high, low = high_low(words[-np.int64(words[-1])], size)
             words[-1] -= np.uint64(1)
     return np.int64(high)
 

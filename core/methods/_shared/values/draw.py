@@ -30,6 +30,7 @@ from core.methods._shared.values.kernels import (
 )
 from core.methods._shared.values.scored import (
     CLASS,
+    GRID,
     MEAN,
     TILT,
     add_scores,
@@ -171,7 +172,7 @@ def drawn_values(
     """Draw one value for each edge; a stored column. O(rounds * edges * bins)."""
     if not edges.count:
         return fine.values(np.empty(0, dtype=np.int64), np.empty(0))
-    weights = _Weights(columns, edges, undirected)
+    weights = Weights(columns, edges, undirected)
     weights.rake_margins()
     for _ in range(ROUNDS):
         weights.rake_nodes()
@@ -202,7 +203,7 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     return within
 
 
-class _Weights:
+class Weights:
     """The factors of every edge's weights, and what each is raked to. Rates that are no number say that
     nothing was read of a node, which then follows from its edges' other ends."""
 
@@ -217,7 +218,12 @@ class _Weights:
         classes = [columns[f"{each}_classes"].astype(np.int32) for each in side]
         width = 1 if len(self.score) else bins
         self.rates = [columns[f"{each}_rates"].astype(np.float64).reshape(-1, width) for each in side]
-        self.where = (classes[0], classes[1], int(classes[1].max()) + 1, columns["periods"].astype(np.int32))
+        self.where = (
+            classes[0],
+            classes[1],
+            int(classes[1].max(initial=0)) + 1,
+            columns["periods"].astype(np.int32),
+        )
         self.pair_shares = columns["pairs"].reshape(-1, int(self.kinds.max()) + 1)
         self.period_shares = columns["steps"].reshape(-1, bins)
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)
@@ -303,6 +309,40 @@ class _Weights:
         step = np.where(np.isnan(step), 0.0, step)
         tilt = rows[:, TILT] + np.clip(step, -self.furthest / 3, self.furthest / 3)
         rows[:, TILT] = np.clip(tilt, -self.furthest, self.furthest)
+
+    def rake_classes(self) -> None:
+        """Bring nodes nearer to what they were read to have, where edges are a sample of those to come.
+
+        A node's other ends are then as those that nodes of its class meet. Nothing where values have no
+        order.
+        """
+        if not len(self.score):
+            return
+        source, target, step = self.ends
+        rows, (second, periods, pairs), by_score = self._tilted(self._inside())
+        known = moments_of(by_score, 2 * self.furthest)[:, :, 0]
+        at = self.where[0][source].astype(np.int64) * second + self.where[1][target]
+        at += pairs * periods[step] if len(step) else 0
+        places = GRID // 2
+        tilts = np.linspace(-self.furthest, self.furthest, places + 1)
+        for side, own in enumerate(self.rows[: len(self.rates)]):
+            ends = [(source, target), (target, source)]
+            facing = ends if self.undirected else ends[side : side + 1]
+            other, classes = rows[1 - side], own[:, CLASS].astype(np.int64)
+            found = np.zeros((int(classes.max(initial=0)) + 1, places + 1))
+            for one, two in facing:
+                grid = np.rint((other[two, TILT] + self.furthest) / (2 * self.furthest) * places)
+                key = (classes[one] * len(known) + at) * (places + 1) + grid.astype(np.int64)
+                met, count = np.unique(key, return_counts=True)
+                met, place = np.divmod(met, places + 1)
+                of_class, group = np.divmod(met, len(known))
+                for tilt in range(places + 1):
+                    np.add.at(found[:, tilt], of_class, count * known[group, place + tilt])
+            size = np.bincount(np.concatenate([classes[one] for one, _ in facing]), minlength=len(found))
+            for number in np.flatnonzero(size):
+                nodes = np.flatnonzero(classes == number)
+                means = found[number] / size[number]
+                own[nodes, TILT] = np.interp(self.rates[side][nodes, 0], means, tilts)
 
     def rake_margins(self) -> None:
         """Give every pair of classes and every period its shares."""

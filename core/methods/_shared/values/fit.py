@@ -12,7 +12,7 @@ Sensitivities and proofs: :mod:`core.privacy.reads.edge_values`. Their epsilons 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -37,12 +37,17 @@ WORTH = 0.1
 """Noise that all pairs of classes may have together, as a part of the edges."""
 
 
-def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int) -> Columns:
+Drawn = EdgeTable | Mapping[str, np.ndarray]
+"""A relation's edges in a graph sampled from the structure's model; or of each side of the reads the degrees
+(nodes,) that such a graph is expected to have, where none is sampled as a whole."""
+
+
+def paid(reads: EdgeValueReads, drawn: Drawn, steps: int, nano_epsilon: int) -> Columns:
     """Pay for one attribute's tables, at ``nano_epsilon`` a cell.
 
     That is each cell of the relation.
 
-    ``drawn``: the relation's edges in a graph sampled from the structure's model. ``steps``: of the relation.
+    ``steps``: of the relation.
     Columns: ``histogram`` (fine,) shares; ``bins``, ``kinds``, ``score``: a :class:`Division`;
     ``source_rates``, ``target_rates`` (nodes * columns,): mean score, or share of each bin;
     ``source_classes``, ``target_classes`` (nodes,); ``pairs`` (classes * classes * kinds,) and ``steps``
@@ -67,7 +72,7 @@ def paid_step(
 
 def _paid(
     reads: EdgeValueReads,
-    drawn: EdgeTable,
+    drawn: Drawn,
     steps: int,
     nano_epsilon: int,
     before: Memory | None = None,
@@ -186,8 +191,10 @@ def _even(total: int, parts: int) -> list[int]:
     return [total // parts] * (parts - 1) + [total - total // parts * (parts - 1)]
 
 
-def _degrees(reads: EdgeValueReads, side: str, drawn: EdgeTable) -> np.ndarray:
-    """Count the drawn edges of every node of a side."""
+def _degrees(reads: EdgeValueReads, side: str, drawn: Drawn) -> np.ndarray:
+    """Count the drawn edges of every node of a side, or say how many are expected."""
+    if not isinstance(drawn, EdgeTable):
+        return drawn[side]
     ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}[side]
     count = reads.shape.target_count if side == "target" else reads.shape.source_count
     return np.bincount(np.concatenate(ends), minlength=count)

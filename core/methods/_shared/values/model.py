@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from core.privacy import entropy
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import Generator as Rng
 from core.privacy.reads.edge_values import EdgeValueReads
+from core.privacy.session.counted import PrivateParts
 from core.privacy.session.private_graph import PrivateGraph
 
 M = TypeVar("M", bound="FittedModel")
@@ -47,6 +48,10 @@ class ValuedModel(FittedModel):
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """Draw a graph, and values for its edges."""
         return dressed(self.structure.sample(rng, progress), self.tables, rng)
+
+    def valued(self, graph: Graph, rng: Rng) -> Graph:
+        """Give a graph's nodes what the structure sampled for them."""
+        return self.structure.valued(graph, rng)
 
     def training(self) -> Training:
         """Report how the structure was learned, if it was."""
@@ -102,6 +107,36 @@ def paid(
 
     granted = value_share.granted(plan)
     return ValuedModel(model, _cells(method, model, graph, granted, params, progress, pay))
+
+
+def paid_in_parts(
+    method: str,
+    model: Any,
+    graph: PrivateParts,
+    plan: PrivacyPlan,
+    params: Any,
+    progress: Progress,
+    degrees: Mapping[str, Sequence[np.ndarray]],
+) -> ValuedModel:
+    """Pay for the same tables of a graph in parts, with the same reads, costs and noise.
+
+    No graph is sampled as a whole there: in place of one's degrees stand the model's own, which are paid for.
+    ``degrees``: by relation, of its nodes or of sources and targets, of all steps together.
+    """
+    granted = value_share.granted(plan)
+    cells: dict[tuple[str, int | None], Columns] = {}
+    for done, (name, nano_epsilon) in enumerate(granted.items()):
+        progress("values", done, len(granted))
+        relation = graph.schema.edge_type(name)
+        _, cost = value_share.divided(relation, nano_epsilon)
+        steps = graph.schema.steps if relation.temporal else 1
+        for place, attribute in enumerate(relation.attributes):
+            reads = graph.edge_values(name, attribute.name)
+            ends = dict(zip(reads.sides, degrees[name], strict=True))
+            cells[name, place] = paid_tables(reads, ends, steps, cost)
+    progress("values", len(granted), len(granted))
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    return ValuedModel(model, StoredCells(method, graph.schema, counts, params, cells))
 
 
 def stepped(

@@ -14,7 +14,7 @@ one law, and only reads of values tell the graphs apart: at twice their share, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,12 +31,18 @@ from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, records_of_unit
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.methods._shared.frame.model import StoredCells
     from core.methods._shared.values.model import ValuedModel
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.session.counted import PrivateParts
     from core.privacy.session.private_graph import PrivateGraph
 
 _value_reads = late("core.methods._shared.values.planned:value_reads")
 _paid = late("core.methods._shared.values.model:paid")
+_paid_in_parts = late("core.methods._shared.values.model:paid_in_parts")
+_with_values = late("core.methods._shared.values.sharded:with_values")
 _stepped = late("core.methods._shared.values.model:stepped")
 _restored = late("core.methods._shared.values.model:ValuedModel")
 
@@ -80,6 +86,23 @@ class EdgeValueStage(Stage):
     ) -> ValuedModel:
         found: ValuedModel = _paid(method, model, graph, plan, params, progress)
         return found
+
+    def paid_in_parts(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateParts,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+        degrees: Callable[[], Mapping[str, Sequence[np.ndarray]]],
+    ) -> ValuedModel:
+        found: ValuedModel = _paid_in_parts(method, model, graph, plan, params, progress, degrees())
+        return found
+
+    def laws(self, model: ValuedModel, laws: Any, orders: Mapping[str, np.ndarray], rng: Rng) -> Any:
+        """Add the laws of edges' values to those of their ends."""
+        return _with_values(laws, model.tables, orders, rng)
 
     def stepped(
         self,
