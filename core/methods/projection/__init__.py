@@ -61,8 +61,9 @@ from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
-from core.methods.base import GraphKinds, Method, PublicFacts, require_accepted
+from core.methods.base import GraphKinds, Method, PublicFacts, Sharding, require_accepted
 from core.methods.projection.params import (
+    COUNTED,
     HISTOGRAM,
     LEFT,
     MOST_TAKEN,
@@ -72,6 +73,7 @@ from core.methods.projection.params import (
     ProjectionParams,
     between_groups,
     plain,
+    require_counts,
 )
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
@@ -189,4 +191,11 @@ GENERATOR = Method(
     meets_by_rows=True,
     carries=carries,
     values_plan=values_plan,
+    sharding=Sharding(
+        COUNTED,
+        require_counts,
+        late("core.methods.projection.graph:fit_graph"),
+        late("core.methods.projection.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
+    ),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from core.graphs.counted.stored import CountedGraph
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.graphs.stored.parted import PartedGraph
+from core.late import late
 from core.privacy import queries
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, positive_fraction
 from core.privacy.accounting.measurements import Part
@@ -30,6 +31,11 @@ from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads.attributes import PrivateAttributes
 from core.privacy.reads.node_values import NodeValueReads
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
+
+if TYPE_CHECKING:
+    from core.privacy.reads.people import People
+
+_people = late("core.privacy.reads.people:People")
 
 
 class CountedSession(ABC):
@@ -61,6 +67,23 @@ class CountedSession(ABC):
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
         only tables of persons."""
         return NodeValueReads(self._graph, self._meter, node_type)
+
+    def people(self, edge_type: str) -> People:
+        """Open the reads of a relation among people. It is one inside the protected node type, under unit
+        node only.
+
+        Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
+        """
+        if self.unit is not Unit.NODE:
+            raise NotAccepted("the reads of people hide all edges of one node: unit node", field="unit")
+        if isinstance(self._graph, CountedGraph):
+            raise NotAccepted(
+                "persons' edges are kept in a keyed order, and the edges of this dataset stay elsewhere; "
+                "upload them in parts",
+                field="edge_type",
+            )
+        people: People = _people(self._graph, self._meter, edge_type)
+        return people
 
     @abstractmethod
     def cell(self, edge_type: str, step: int | None) -> CountedCell:
