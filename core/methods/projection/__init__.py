@@ -162,7 +162,7 @@ def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[
     if not relation.temporal or steps == 1:
         yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
     if not plain(relation):
-        names = "groups", "group_share", "triangle_share"
+        names = "groups", "group_share", *("triangle_share",) * (params.triangle_share > 0)  # 0 is so
         yield Idle(names, "groups and triangles are read of undirected relations without time alone")
 
 
