@@ -38,6 +38,9 @@ they are adaptive reads under a sum that is fixed. The reads' own proofs:
 :mod:`core.privacy.reads.bounded`. Keys of projections are fresh and independent of the graph. All else is
 post-processing. Run times depend on the graph and are not published.
 
+Edges may stay in parts, of relations that are not directed and without triangles: the same edges are kept
+(:mod:`core.privacy.reads.kept_parts`).
+
 What is not there: labels from ties, tables of edges between groups. A projected graph does not protect those,
 though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may
 the next edge, without end.

@@ -1,7 +1,8 @@
 """Noisy counts of edges. They are measured on a graph with its edges in memory or in parts on disk.
 
-Of a graph in parts nothing else may be, but its nodes' attributes: :class:`PrivateParts` offers the named
-queries, each of which goes over the edges once, group by group, and no operation that needs them together.
+Of a graph in parts nothing else may be, but its nodes' attributes, and persons' edges in a keyed order:
+:class:`PrivateParts` offers the named queries, each of which goes over the edges once, group by group, and no
+operation that needs them together.
 The query, its sensitivity, what is charged and the noise are those of the same graph in memory, as one
 function here measures both.
 """
@@ -185,8 +186,9 @@ class CountedCell:
 class PrivateParts(CountedSession):
     """A metered session over a graph in parts.
 
-    Sensitivity, unit, proof: those of the named queries, and of :mod:`core.privacy.reads.node_values`, which
-    goes over edges group by group too, as nothing else is offered. A query's answer is a
+    Sensitivity, unit, proof: those of the named queries, of :mod:`core.privacy.reads.node_values`, which
+    goes over edges group by group too, and under unit node of :mod:`core.privacy.reads.kept_parts`, as
+    nothing else is offered. A query's answer is a
     sum over edges or a function of one, and the groups in which the edges come hold each of them once,
     because the parts are canonical and no two share a pair, which every read checks as it goes
     (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for this

@@ -224,3 +224,29 @@ def test_a_file_that_is_missing_or_too_many_is_refused(tmp_path: Path, parts: tu
 )
 def test_a_part_says_which_of_how_many_files_it_is(part: str, place: tuple[int, int] | None) -> None:
     assert place_of(part) == place
+
+
+@pytest.mark.parametrize("bound", [3, 17, 30])
+def test_a_declared_degree_is_refused_where_it_is_in_memory_and_never_repaired(
+    tmp_path: Path, bound: int
+) -> None:
+    """Over relations and snapshots together, at either end; loops and repeats do not count."""
+    person = TYPED.node_type("person").model_copy(update={"degree_bound": bound})
+    relations = tuple(each.model_copy(update={"edge_bound": None}) for each in TYPED.edge_types)
+    schema = TYPED.model_copy(
+        update={"node_types": (person, TYPED.node_type("firm")), "edge_types": relations}
+    )
+    rows = typed(500)
+    found = []
+    for read in (
+        lambda: canonicalise(
+            uploaded(tmp_path / "a", edges=rows), schema, tmp_path / "w", fingerprint_key=KEY
+        ),
+        lambda: parts_of(tmp_path, uploaded(tmp_path / "b", edges=rows), schema),
+    ):
+        try:
+            found.append(read().edges)
+        except IngestRejected as refused:
+            found.append({each["message"].split("; ")[1] for each in refused.members["findings"]})
+    assert found[0] == found[1]
+    assert (found[0] == {"upload what was declared, or declare a higher degree_bound"}) == (bound < 30)
