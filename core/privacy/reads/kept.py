@@ -55,7 +55,7 @@ class Persons:
         """The public shape of the relation."""
         return Shape(self.relation, self.count, self.count)
 
-    def require_together(self, what: str) -> None:
+    def _require_together(self, what: str) -> None:
         """NotAccepted of a graph in parts. What is not proved for items one by one is read of a table."""
         if isinstance(self._graph, PartedGraph):
             raise NotAccepted(
@@ -75,7 +75,7 @@ class Persons:
 
     def _paid_together(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
         """Charge as :meth:`_paid` does, and return the edges, which are in one table. Refused before."""
-        self.require_together(what)
+        self._require_together(what)
         return cast(EdgeTable, self._paid(nano_epsilon, what, purpose))
 
 
@@ -99,7 +99,8 @@ class Kept:
         """The kept degrees of every end, copy after copy; int64. O(m log m)."""
         nodes, last = self._people.count, len(self._caps) - 1
         if isinstance(edges, PartedItems):
-            return next(edges.kept_degrees(self._in_one, nodes, self._caps, self._key))
+            (degrees,) = edges.kept_degrees(self._in_one, nodes, self._caps, self._key)
+            return degrees
         items, _ = self._in_one(edges)
         kept = projection.kept_items(items, nodes, self._caps, (0, last), self._key)
         ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])

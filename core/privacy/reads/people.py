@@ -71,14 +71,14 @@ class People(Persons):
         """Project the double cover of a directed relation. It has caps for what goes out, and for what comes
         in."""
         self._require(directed=True)
-        self.require_together("arcs of both sides")
+        self._require_together("arcs of both sides")
         return DirectedGraph(self, thetas, key)
 
     def mutual(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
         """Project the pairs that are linked both ways. They are those of a directed relation that are linked
         both ways, of each step its own."""
         self._require(directed=True)
-        self.require_together("mutual pairs")
+        self._require_together("mutual pairs")
         return ProjectedGraph(self, theta, key, projection.mutual_pairs)
 
     def by_period(self, periods: np.ndarray, thetas: Sequence[int], key: bytes | None = None) -> ClassedEdges:
@@ -111,7 +111,7 @@ class People(Persons):
         ``attribute``: of the edges; None: the number of an edge's records, of relations that keep each.
         ``labels`` (bins,), public or paid for: the class of each bin, in 0..len(thetas)-1.
         """
-        self.require_together("values of edges")
+        self._require_together("values of edges")
         bins, numbers = self.bins(attribute), attribute is None
         of = check_labels(labels, bins.count, len(thetas), "labels")[0]
         most = 1 if numbers else self.relation.records_per_slot or 1
@@ -165,7 +165,7 @@ class People(Persons):
         NotAccepted where none is declared: it is checked at ingest, and no read may rest on another.
         """
         self._require(directed=False, plain=True)
-        self.require_together("triangles and values under a bound")
+        self._require_together("triangles and values under a bound")
         declared = self.kind.degree_bound
         if declared is None or type(bound) is not int or not declared <= bound <= projection.MAX_THETA:
             raise NotAccepted(
