@@ -459,7 +459,7 @@ def choose_in_parts(
     for name, generator in narrow:
         if generator.sharding is None or (allowed is not None and name not in allowed):
             continue
-        if not _can(name, had):
+        if not _can(name, had) or public.unit not in generator.units:
             continue
         reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
         params = {**generator.sharding.counted, **shares}

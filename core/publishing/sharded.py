@@ -38,12 +38,15 @@ from core.publishing.release import agree, dress
 from core.publishing.sample import read_transcript
 from core.publishing.spec import InParts, ReleaseTask
 from core.publishing.totals import totals
-from core.publishing.write import Described, Paid, write_report
+from core.publishing.write import Described, Paid, training_of, write_report
+from core.reports.training import TrainingPart
 
 TOLD = "fit.json"
 """Where :func:`run_fit` says how many shards there are."""
 CARRIED = "carried.json"
 """Where it says what was paid for each attribute of edges."""
+TRAINING = "training.json"
+"""Where it says how the model was learned, where there is something to tell."""
 CELLS = "cells.json"
 """Where it says of which cells the parts are, and how shards are divided among them: relation, step, edges
 that are sampled, and shards at most."""
@@ -92,6 +95,8 @@ def run_fit(
     bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
     bundle.write_json(out / "private" / "totals.json", determined)
     bundle.write_json(out / "private" / CARRIED, paid_for_values(agreed.released, told or ()))
+    if (training := training_of(model)) is not None:
+        (out / "private" / TRAINING).write_text(training.model_dump_json(), encoding="utf-8")
     (out / "private" / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
     cells = [[*key, *size] for key, size in zip(law.cells, law.sizes, strict=True)]
     bundle.write_json(out / "private" / CELLS, cells)
@@ -149,10 +154,12 @@ def run_join(
     progress("verify", len(cells), len(cells))
     progress("describe", 0, 1)
     alignment.replace(out / "private" / "alignment.parquet")
+    training = kept / "private" / TRAINING
     described = Described(
         statistics=statistics,
         nodes=nodes,
         carried=_carried(kept, relations, counts),
+        training=TrainingPart.model_validate_json(training.read_bytes()) if training.exists() else None,
         totals=json.loads((kept / "private" / "totals.json").read_bytes()),
     )
     write_report(described, Paid(generator, spec, agreed, guarantee, transcript), out, {}, told)

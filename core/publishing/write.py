@@ -97,7 +97,7 @@ def write_bundle(
     described = Described(
         statistics=public_statistics(released.present()),
         nodes={name: table.count for name, table in released.nodes.items()},
-        training=_training(model),
+        training=training_of(model),
         carried=carried(released, told or (), first),
         totals=determined,
     )
@@ -206,7 +206,7 @@ def _claim(generator: Method, agreed: Agreed) -> Claim | None:
     return Claim(epsilon=claimed.epsilon, delta=claimed.delta, source=claimed.source, remark=claimed.remark)
 
 
-def _training(model: FittedModel) -> TrainingPart | None:
+def training_of(model: FittedModel) -> TrainingPart | None:
     """Return how the model was learned; None where nothing was, or nothing is told."""
     told = model.training()
     if not (told.curves or told.notes):

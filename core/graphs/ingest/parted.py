@@ -23,7 +23,7 @@ from core.graphs.ingest.uploaded import request_of
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.partable import cells_of, require_partable, require_referable
 from core.graphs.stored.fingerprint import fingerprint_parts
-from core.graphs.stored.parted import PART_EDGES, Rows, write_parted
+from core.graphs.stored.parted import PART_EDGES, PartedGraph, Rows, write_parted
 from core.graphs.stored.whole import write_universe
 from core.graphs.uploads.batches import Batch, Part, RawGraph
 from core.graphs.uploads.files import IngestLimits, IngestReport, Progress, UploadedFile, place_of
@@ -107,6 +107,7 @@ def canonicalise_parts(
         found[cell.edge_type.name].append(sum(part.rows for part in cell.parts))
     for relation in schema.edge_types:
         _require_bound(relation, found[relation.name])
+    _require_degrees(graph)
     progress("fingerprint", 0, 1)
     total = sum(map(sum, found.values()))
     digest = fingerprint_parts(graph, fingerprint_key, max(1, -(-total // PART_EDGES)))
@@ -159,6 +160,28 @@ def _require_bound(relation: EdgeType, found: Sequence[int]) -> None:
             f"{relation.name!r} is declared to have at most {relation.edge_bound} edges, but has more"
             f"{where}; upload what was declared, or declare a higher edge_bound",
         )
+
+
+def _require_degrees(graph: PartedGraph) -> None:
+    """Refuse a graph in which nodes have more edges than are declared, as in memory; never repaired.
+
+    An edge counts at each end of the type, in every relation and step. O(m) where a bound is declared.
+    """
+    for kind in graph.schema.node_types:
+        if kind.degree_bound is None:
+            continue
+        degrees = np.zeros(graph.nodes[kind.name].count, dtype=np.int64)
+        for cell in graph.cells():
+            sides = [side for side in ("source", "target") if getattr(cell.edge_type, side) == kind.name]
+            for group in cell.groups() if sides else ():
+                for side in sides:
+                    np.add.at(degrees, getattr(group, side), 1)
+        if over := int((degrees > kind.degree_bound).sum()):
+            reject(
+                "edges",
+                f"{over} nodes of type {kind.name!r} have more than the {kind.degree_bound} edges declared; "
+                "upload what was declared, or declare a higher degree_bound",
+            )
 
 
 def write_listed(

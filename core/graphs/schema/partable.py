@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.schema.edge_attributes import EdgeAttribute
@@ -101,8 +102,12 @@ def require_referable(schema: GraphSchema) -> None:
     for relation in schema.edge_types:
         if relation.attributes:
             raise ValueError(f"edge type {relation.name!r} declares attributes, and ends alone are counted")
-    if any(kind.protected for kind in schema.node_types):
-        raise ValueError("where edges stay elsewhere they are counted, and not those of each person kept")
+    for kind in schema.node_types:
+        if kind.protected or kind.degree_bound is not None:
+            raise ValueError(
+                f"node type {kind.name!r} is protected or has a degree_bound, and of edges that stay elsewhere "
+                "degrees are counted, but nobody's edges are kept in an order and no bound is checked"
+            )
 
 
 def require_partable(schema: GraphSchema) -> None:
@@ -120,12 +125,14 @@ def require_partable(schema: GraphSchema) -> None:
                 f"edge type {relation.name!r} is declared public, functional or once, and of relations of a "
                 "graph in parts nothing further is declared but bounds"
             )
-    for kind in schema.node_types:
-        if kind.protected or kind.degree_bound is not None:
+    for kind, relation in product(schema.node_types, schema.edge_types):
+        if not kind.protected:
+            continue
+        if relation.directed or not relation.homogeneous or relation.source != kind.name:
             raise ValueError(
-                f"node type {kind.name!r} is protected or has a degree_bound, and a graph in parts hides "
-                "edges, not persons: what hides persons keeps so many edges of each, and looks at them "
-                "together"
+                f"edge type {relation.name!r} is directed, or not inside the protected node type "
+                f"{kind.name!r}: of persons a graph in parts counts who knows whom, and arcs that answer one "
+                "another, and what each person has, are read of edges together"
             )
     if len(cells_of(schema)) > MOST_CELLS:
         raise ValueError(f"a graph in parts has at most {MOST_CELLS} relations and snapshots together")

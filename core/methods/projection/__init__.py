@@ -38,6 +38,9 @@ they are adaptive reads under a sum that is fixed. The reads' own proofs:
 :mod:`core.privacy.reads.bounded`. Keys of projections are fresh and independent of the graph. All else is
 post-processing. Run times depend on the graph and are not published.
 
+Edges may stay in parts, of relations that are not directed and without triangles: the same edges are kept
+(:mod:`core.privacy.reads.kept_parts`).
+
 What is not there: labels from ties, tables of edges between groups. A projected graph does not protect those,
 though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may
 the next edge, without end.
@@ -61,8 +64,9 @@ from core.late import late
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.plan import divide, plan_of, require_parts
 from core.methods._shared.values.share import FIELD, PURPOSE, divided, why_idle
-from core.methods.base import GraphKinds, Method, PublicFacts, require_accepted
+from core.methods.base import GraphKinds, Method, PublicFacts, Sharding, require_accepted
 from core.methods.projection.params import (
+    COUNTED,
     HISTOGRAM,
     LEFT,
     MOST_TAKEN,
@@ -72,6 +76,7 @@ from core.methods.projection.params import (
     ProjectionParams,
     between_groups,
     plain,
+    require_counts,
 )
 from core.privacy.accounting.events import Pure, pure_nano_epsilon
 from core.privacy.accounting.persons import acquaintance
@@ -160,7 +165,7 @@ def _idle(params: ProjectionParams, relation: EdgeType, steps: int) -> Iterable[
     if not relation.temporal or steps == 1:
         yield Idle(("step_share",), "the relation has one step; periods are read of timed ones")
     if not plain(relation):
-        names = "groups", "group_share", "triangle_share"
+        names = "groups", "group_share", *("triangle_share",) * (params.triangle_share > 0)  # 0 is so
         yield Idle(names, "groups and triangles are read of undirected relations without time alone")
 
 
@@ -189,4 +194,11 @@ GENERATOR = Method(
     meets_by_rows=True,
     carries=carries,
     values_plan=values_plan,
+    sharding=Sharding(
+        COUNTED,
+        require_counts,
+        late("core.methods.projection.graph:fit_graph"),
+        late("core.methods.projection.shards:laws_of_model"),
+        late("core.methods._shared.shards.cells:draw_shard"),
+    ),
 )

@@ -24,24 +24,38 @@ def draw(columns: Columns, nodes: int, params: ProjectionParams, rng: Rng) -> np
     of them in groups with more edges; edges inside groups as read, up to what degrees allow; then triangles
     are approached. O(m log m + proposals * degree) time, O(n + m) memory.
     """
-    labels, inside = columns["labels"].astype(np.int64), columns["inside"]
-    across, most = float(columns["across"][0]), int(columns["most"][0])
-    edges = round(min(float(inside.sum()) + across, nodes * most / 2))
+    edges = edges_of(columns, nodes)
     if not edges:
         return np.empty(0, dtype=np.int64)
-    groups = len(inside)
-    sizes = np.bincount(labels, minlength=groups).astype(np.float64)
-    law = DegreeLaw(columns["grid"], columns["mass"])
-    degrees = placed(degrees_of(law, nodes, 2 * edges, most, rng), labels, ends_by_group(columns), rng)
-    row, column = upper_triangle(groups)
-    pairs = np.where(row == column, 0.0, sizes[row] * sizes[column])
-    counts = np.where(row == column, inside[row], across * pairs / max(pairs.sum(), 1.0))
+    degrees, labels, counts = wanted(columns, nodes, edges, rng)
     keys = matched(degrees, labels, whole_blocks(counts, labels, degrees, rng), rng)
     keys = completed(keys, degrees, rng)
     if not len(columns["triangles"]) or not len(keys):
         return keys
     targets = Targets(round(float(columns["triangles"][0])))
     return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)
+
+
+def edges_of(columns: Columns, nodes: int) -> int:
+    """Return how many edges are drawn: those that were read, as far as degrees allow."""
+    read = float(columns["inside"].sum()) + float(columns["across"][0])
+    return round(min(read, nodes * int(columns["most"][0]) / 2))
+
+
+def wanted(columns: Columns, nodes: int, edges: int, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sample every person's degree for so many edges.
+
+    With them come the persons' groups, and about how many edges every two groups have, as an upper triangle.
+    """
+    labels, inside, groups = columns["labels"].astype(np.int64), columns["inside"], len(columns["inside"])
+    across, most = float(columns["across"][0]), int(columns["most"][0])
+    sizes = np.bincount(labels, minlength=groups).astype(np.float64)
+    law = DegreeLaw(columns["grid"], columns["mass"])
+    degrees = placed(degrees_of(law, nodes, 2 * edges, most, rng), labels, ends_by_group(columns), rng)
+    row, column = upper_triangle(groups)
+    pairs = np.where(row == column, 0.0, sizes[row] * sizes[column])
+    counts = np.where(row == column, inside[row], across * pairs / max(pairs.sum(), 1.0))
+    return degrees, labels, counts
 
 
 def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> np.ndarray:

@@ -15,13 +15,13 @@ from core.methods.projection.values import valued
 from core.privacy.accounting.events import pure_nano_epsilon
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.reads.public_groups import group_attribute
-from core.privacy.session.private_graph import PrivateGraph
+from core.privacy.session.counted import CountedSession
 
 
 def fit_graph(
-    graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
+    graph: CountedSession, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
 ) -> PeopleModel | ValuedModel:
-    """Fit the model, at the plan's cost at most."""
+    """Fit the model, at the plan's cost at most. Of a graph in parts by the same reads."""
     progress("fit", 0, 1)
     granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
     of_values = granted.pop(PURPOSE, 0)

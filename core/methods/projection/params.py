@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
+from core.errors import NotAccepted
 from core.graphs.schema import EdgeType, NodeType
 from core.methods._shared.values.share import ValueParameters
 from core.privacy.reads.public_groups import group_attribute
@@ -22,6 +23,10 @@ MOST_TAKEN = 0.95
 LEFT = "the shares must leave at least 0.05 for the law of degrees"
 LEAST_SHARE = 0.001
 """Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
+
+
+COUNTED: Mapping[str, Any] = {"triangle_share": 0}
+"""Parameters under which edges may stay in parts, where all others are left out."""
 
 
 class ProjectionParams(ValueParameters):
@@ -92,6 +97,19 @@ class ProjectionParams(ValueParameters):
         """Return the share of all reads but the law's. The relation is plain or not."""
         others = (self.group_share, self.triangle_share) if plain else (self.mutual_share, self.step_share)
         return self.scale_share + self.edge_share + sum(others)
+
+
+def require_counts(params: ProjectionParams) -> None:
+    """Check that a graph in parts can be fitted, and sampled in shards. NotAccepted with the field to mend.
+
+    Then kept edges and kept degrees are read, of all edges or of those inside public groups and across.
+    """
+    for name in ("triangle_share", "attribute_share"):
+        if getattr(params, name):
+            raise NotAccepted(
+                f"edges in parts are kept and counted, and nothing else is read of them; set {name} to 0",
+                field=name,
+            )
 
 
 def plain(relation: EdgeType) -> bool:

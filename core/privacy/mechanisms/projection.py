@@ -109,13 +109,18 @@ def kept_items(
 
     ``caps``: of each copy of a node. ``copies``: which copies an item joins, at its source and its target.
     """
-    order = np.argsort(_ranks(*items, keyed(key)), kind="stable")
+    order = np.argsort(ranks_of(items, key), kind="stable")
     one, other = copies[0] * nodes + items.source, copies[1] * nodes + items.target
     if len(caps) <= 2:
         return kept_in_order(one, other, order, np.repeat(np.asarray(caps, np.int64), nodes))
     names, place = np.unique(np.concatenate([one, other]), return_inverse=True)  # most copies have no item
     own = np.asarray(caps, np.int64)[names // nodes]
     return kept_in_order(place[: len(order)], place[len(order) :], order, own)
+
+
+def ranks_of(items: Items, key: bytes) -> np.ndarray:
+    """Return each item's rank in the keyed order, uint64 (m,), a function of its nodes and its step alone."""
+    return _ranks(*items, keyed(key))
 
 
 def kept_in_order(one: np.ndarray, other: np.ndarray, order: np.ndarray, caps: np.ndarray) -> np.ndarray:

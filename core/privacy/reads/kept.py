@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import cast
 
 import numpy as np
 
+from core.errors import NotAccepted
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import Attribute
+from core.graphs.stored.parted import PartedGraph
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import Meter
 from core.privacy.accounting.persons import acquaintance
@@ -23,9 +26,13 @@ from core.privacy.mechanisms import projection
 from core.privacy.mechanisms.projection import Items, Measure
 from core.privacy.mechanisms.siphash import fresh_key
 from core.privacy.queries import Shape
+from core.privacy.reads.kept_parts import PartedItems
 from core.privacy.reads.node_values import bins_of_nodes
 
 MECHANISM = "discrete_laplace"
+
+Edges = EdgeTable | PartedItems
+"""A relation's private edges with what they carry, or items of a graph in parts."""
 
 View = Callable[[Items], Items]
 """A part of a relation's items, or pairs made of them, each there or not by its own nodes' items alone."""
@@ -34,12 +41,12 @@ View = Callable[[Items], Items]
 class Persons:
     """A relation of persons. It has its public facts, and what pays for its private edges."""
 
-    def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
+    def __init__(self, graph: Graph | PartedGraph, meter: Meter, edge_type: str) -> None:
         self.relation, self.kind = acquaintance(graph.schema, edge_type)
         self.count = graph.nodes[self.kind.name].count
         self._table = graph.nodes[self.kind.name]
         self._meter = meter
-        self._read: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
+        self._graph = graph
         self._rows: Callable[[Attribute], np.ndarray] = partial(bins_of_nodes, graph, self.kind.name)
         self.steps = graph.schema.steps if self.relation.temporal else 1
 
@@ -48,14 +55,28 @@ class Persons:
         """The public shape of the relation."""
         return Shape(self.relation, self.count, self.count)
 
-    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+    def _require_together(self, what: str) -> None:
+        """NotAccepted of a graph in parts. What is not proved for items one by one is read of a table."""
+        if isinstance(self._graph, PartedGraph):
+            raise NotAccepted(
+                f"{what} are read of edges together, and those of this graph stay in parts",
+                field="edge_type",
+            )
+
+    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> Edges:
         """Charge the whole graph for a read with Laplace noise, durably; then the private edges of all steps,
         with what they carry.
 
         For the objects of these reads: whoever has a door has no edges of it.
         """
         self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
-        return self._read()
+        graph, name = self._graph, self.relation.name
+        return PartedItems(graph, name) if isinstance(graph, PartedGraph) else graph.edges[name]
+
+    def _paid_together(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+        """Charge as :meth:`_paid` does, and return the edges, which are in one table. Refused before."""
+        self._require_together(what)
+        return cast(EdgeTable, self._paid(nano_epsilon, what, purpose))
 
 
 class Kept:
@@ -69,18 +90,26 @@ class Kept:
 
     def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         sensitivity, measure = question
-        table = self._people._paid(nano_epsilon, what, purpose)
+        edges = self._people._paid(nano_epsilon, what, purpose)
         if self._told is None:
-            self._told = self._tell(table)
+            self._told = self._tell(edges)
         return mechanisms.discrete_laplace(measure(self._told), sensitivity, nano_epsilon)
 
-    def _tell(self, table: EdgeTable) -> np.ndarray:
+    def _tell(self, edges: Edges) -> np.ndarray:
         """The kept degrees of every end, copy after copy; int64. O(m log m)."""
-        items = self._view(items_in(table))
         nodes, last = self._people.count, len(self._caps) - 1
+        if isinstance(edges, PartedItems):
+            (degrees,) = edges.kept_degrees(self._in_one, nodes, self._caps, self._key)
+            return degrees
+        items, _ = self._in_one(edges)
         kept = projection.kept_items(items, nodes, self._caps, (0, last), self._key)
         ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
         return np.bincount(ends, minlength=nodes * len(self._caps)).astype(np.int64)
+
+    def _in_one(self, table: EdgeTable) -> tuple[Items, np.ndarray]:
+        """The items of a table, all of one class."""
+        items = self._view(items_in(table))
+        return items, np.zeros(len(items.source), dtype=np.int64)
 
 
 class ProjectedGraph(Kept):
@@ -199,13 +228,17 @@ class ClassedEdges(Kept):
         :func:`core.privacy.mechanisms.projection.class_counts`, of pairs of protected groups
         :func:`core.privacy.mechanisms.projection.pair_counts`.
         """
-        return self._asked(self._question, self._what, nano_epsilon, purpose)
+        return self._asked((self.moved, np.asarray), self._what, nano_epsilon, purpose)
 
-    def _tell(self, table: EdgeTable) -> np.ndarray:
-        items, classes = self._of(table)
-        copies = classes, classes
-        kept = projection.kept_items(items, self._people.count, self._caps, copies, self._key)
-        return np.asarray(classes[kept])
+    def _tell(self, edges: Edges) -> np.ndarray:
+        """The kept items of every class, counted."""
+        nodes = self._people.count
+        if isinstance(edges, PartedItems):
+            of_classes = edges.kept_degrees(self._of, nodes, self._caps, self._key)
+            return np.array([int(degrees.sum()) // 2 for degrees in of_classes], dtype=np.int64)
+        items, classes = self._of(edges)
+        kept = projection.kept_items(items, nodes, self._caps, (classes, classes), self._key)
+        return self._question[1](classes[kept])
 
 
 def items_in(table: EdgeTable) -> Items:

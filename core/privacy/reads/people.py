@@ -71,12 +71,14 @@ class People(Persons):
         """Project the double cover of a directed relation. It has caps for what goes out, and for what comes
         in."""
         self._require(directed=True)
+        self._require_together("arcs of both sides")
         return DirectedGraph(self, thetas, key)
 
     def mutual(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
         """Project the pairs that are linked both ways. They are those of a directed relation that are linked
         both ways, of each step its own."""
         self._require(directed=True)
+        self._require_together("mutual pairs")
         return ProjectedGraph(self, theta, key, projection.mutual_pairs)
 
     def by_period(self, periods: np.ndarray, thetas: Sequence[int], key: bytes | None = None) -> ClassedEdges:
@@ -109,6 +111,7 @@ class People(Persons):
         ``attribute``: of the edges; None: the number of an edge's records, of relations that keep each.
         ``labels`` (bins,), public or paid for: the class of each bin, in 0..len(thetas)-1.
         """
+        self._require_together("values of edges")
         bins, numbers = self.bins(attribute), attribute is None
         of = check_labels(labels, bins.count, len(thetas), "labels")[0]
         most = 1 if numbers else self.relation.records_per_slot or 1
@@ -162,6 +165,7 @@ class People(Persons):
         NotAccepted where none is declared: it is checked at ingest, and no read may rest on another.
         """
         self._require(directed=False, plain=True)
+        self._require_together("triangles and values under a bound")
         declared = self.kind.degree_bound
         if declared is None or type(bound) is not int or not declared <= bound <= projection.MAX_THETA:
             raise NotAccepted(
@@ -178,7 +182,7 @@ class People(Persons):
         """
         self._require(directed=False, plain=True)
         sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
-        table = self._paid(nano_epsilon, "packed triangles", purpose)
+        table = self._paid_together(nano_epsilon, "packed triangles", purpose)
         triples = packing.chosen_triangles(table.source, table.target, self.count, share, fresh_key())
         value = packing.packed(triples, self.count, tau)
         noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
@@ -208,12 +212,12 @@ class BoundedGraph:
     def values(self, attribute: str | None) -> BoundedValues:
         """Open the reads of what edges carry. For None they are those of the number of an edge's records.
         Free."""
-        return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid)
+        return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid_together)
 
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
         """Count the triangles. Sensitivity: bound (bound - 1) / 2.
         :func:`core.privacy.reads.bounded.triangles`."""
         sensitivity, measure = bounded.triangles(self.bound)
-        table = self.people._paid(nano_epsilon, "triangles", purpose)
+        table = self.people._paid_together(nano_epsilon, "triangles", purpose)
         values = measure(table.source, table.target, self.people.count)
         return int(mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)[0])

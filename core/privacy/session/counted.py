@@ -1,7 +1,8 @@
 """Noisy counts of edges. They are measured on a graph with its edges in memory or in parts on disk.
 
-Of a graph in parts nothing else may be, but its nodes' attributes: :class:`PrivateParts` offers the named
-queries, each of which goes over the edges once, group by group, and no operation that needs them together.
+Of a graph in parts nothing else may be, but its nodes' attributes, and persons' edges in a keyed order:
+:class:`PrivateParts` offers the named queries, each of which goes over the edges once, group by group, and no
+operation that needs them together.
 The query, its sensitivity, what is charged and the noise are those of the same graph in memory, as one
 function here measures both.
 """
@@ -12,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.graphs.schema.partable import OF_PAIRS
 from core.graphs.stored.parted import PartedGraph
+from core.late import late
 from core.privacy import queries
 from core.privacy.accounting.events import NANO, Event, GaussianEvent, Pure, positive_fraction
 from core.privacy.accounting.measurements import Part
@@ -33,6 +35,11 @@ from core.privacy.reads.attributes import PrivateAttributes
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.node_values import NodeValueReads
 from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
+
+if TYPE_CHECKING:
+    from core.privacy.reads.people import People
+
+_people = late("core.privacy.reads.people:People")
 
 
 class CountedSession(ABC):
@@ -64,6 +71,23 @@ class CountedSession(ABC):
         """Open the reads of a node type's protected attributes. Each is charged; under unit node there are
         only tables of persons."""
         return NodeValueReads(self._graph, self._meter, node_type)
+
+    def people(self, edge_type: str) -> People:
+        """Open the reads of a relation among people. It is one inside the protected node type, under unit
+        node only.
+
+        Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
+        """
+        if self.unit is not Unit.NODE:
+            raise NotAccepted("the reads of people hide all edges of one node: unit node", field="unit")
+        if isinstance(self._graph, CountedGraph):
+            raise NotAccepted(
+                "persons' edges are kept in a keyed order, and the edges of this dataset stay elsewhere; "
+                "upload them in parts",
+                field="edge_type",
+            )
+        people: People = _people(self._graph, self._meter, edge_type)
+        return people
 
     @abstractmethod
     def cell(self, edge_type: str, step: int | None) -> CountedCell:
@@ -165,8 +189,9 @@ class CountedCell:
 class PrivateParts(CountedSession):
     """A metered session over a graph in parts.
 
-    Sensitivity, unit, proof: those of the named queries, and of :mod:`core.privacy.reads.node_values` and
-    :mod:`core.privacy.reads.edge_values`, which go over edges group by group too, as nothing else is offered.
+    Sensitivity, unit, proof: those of the named queries, of :mod:`core.privacy.reads.node_values` and
+    :mod:`core.privacy.reads.edge_values`, which go over edges group by group too, and under unit node of
+    :mod:`core.privacy.reads.kept_parts`, as nothing else is offered.
     A query's answer is a sum over edges or a function of one, and the groups in which the edges come hold
     each of them once, because the parts are canonical and no two share a pair, which every read checks as it
     goes (:func:`~core.graphs.stored.parts.canonical_part`): so it is the answer for the graph in memory, for

@@ -51,7 +51,6 @@ from core.privacy.reads.between_steps import BetweenSteps, SetAside
 from core.privacy.reads.edge_values import EdgeValueReads
 from core.privacy.reads.mixing_between import MixingBetween
 from core.privacy.reads.node_values import NodeValueReads
-from core.privacy.reads.people import People
 from core.privacy.reads.people_things import PeopleAndThings
 from core.privacy.reads.undirected import UndirectedReads
 from core.privacy.session.counted import CountedCell, CountedSession
@@ -159,16 +158,6 @@ class PrivateGraph(CountedSession):
 
         multiplicity = edges_of_unit(self.unit, shape.edge_type)
         return BetweenSteps(shape, step, multiplicity, self._meter, self.aside, cells)
-
-    def people(self, edge_type: str) -> People:
-        """Open the reads of a relation among people. It is one inside the protected node type, under unit
-        node only.
-
-        Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.reads.people`.
-        """
-        if self.unit is not Unit.NODE:
-            raise NotAccepted("the reads of people hide all edges of one node: unit node", field="unit")
-        return People(self._graph, self._meter, edge_type)
 
     def dp_sgd(
         self,

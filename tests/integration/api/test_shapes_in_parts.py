@@ -49,6 +49,7 @@ def tenant(api_settings: Settings, lake: Path) -> Iterator[Tenant]:
 def published(tenant: Tenant, dataset: str, **asked: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The job, and the public part of its report, once its shards are drawn and joined."""
     job = tenant.submit(dataset, "8", **asked).json()
+    assert "id" in job, job
     tenant.work(Topic.RUN, job["id"])
     fitted = tenant.call("GET", f"/jobs/{job['id']}").json()
     assert fitted["state"] == "running", fitted
@@ -141,6 +142,54 @@ def test_values_of_edges_that_stay_elsewhere_are_refused_when_they_are_named(ten
     assert refused.json()["detail"].endswith("; upload the edges")
 
 
+PROTECTED = {"name": "person", "count": NODES, "protected": True, "degree_bound": 40}
+
+
+@pytest.mark.parametrize("times", [False, True], ids=["plain", "timed"])
+def test_persons_are_hidden_with_all_their_edges(tenant, times):
+    """Unit node: auto names the method and what it needs, and one read after the other pays."""
+    time = {"time": {"start": 0, "width": 1, "count": 2}} if times else {}
+    schema = {"node_types": [PROTECTED], "edge_types": [{**KNOWS, "temporal": times}], **time}
+    dataset = tenant.register(epsilon="9", unit="node", graph_schema=schema, in_parts=True)["id"]
+    rows = np.random.default_rng(4 + times).integers(0, NODES, (600, 2)).tolist()
+    head = "source,target,time\n" if times else "source,target\n"
+    text = head + "".join(f"{u},{v},{u % 2}\n" if times else f"{u},{v}\n" for u, v in rows)
+    tenant.work(Topic.INGEST, tenant.upload(dataset, text).json()["id"])
+    job, public = published(tenant, dataset)
+    assert (job["method"], public["guarantee"]["kind"]) == ("projection", "pure")
+    (told,) = public["statistics"]["edge_types"]
+    assert 100 < told["edges"] < 1500
+    assert "by the paid numbers there are" in public["training"]["notes"][0]
+    asked = {"method": "projection", "parameters": {"triangle_share": 0.1}}
+    refused = tenant.submit(dataset, "1", **asked)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "parameters.triangle_share"
+    for method in ("composed", "dcsbm"):
+        assert tenant.submit(dataset, "1", method=method).status_code == 422
+
+
+def test_more_edges_of_a_person_than_are_declared_are_refused_and_never_cut(tenant):
+    schema = {"node_types": [{**PROTECTED, "degree_bound": 2}], "edge_types": [KNOWS]}
+    dataset = tenant.register(epsilon="9", unit="node", graph_schema=schema, in_parts=True)["id"]
+    version = tenant.upload(dataset, "source,target\n0,1\n1,0\n2,2\n0,2\n0,3\n").json()["id"]
+    tenant.work(Topic.INGEST, version)
+    found = tenant.call("GET", f"/datasets/{dataset}").json()
+    assert found["state"] == "rejected"
+    assert "1 nodes of type 'person' have more than the 2 edges declared" in json.dumps(found)
+
+
+def test_persons_whose_edges_stay_elsewhere_are_refused(tenant, lake):
+    schema = {"node_types": [{**PROTECTED, "count": 9}], "edge_types": [KNOWS]}
+    dataset = tenant.register(epsilon="9", unit="node", graph_schema=schema, in_parts=True)["id"]
+    (lake / "persons").mkdir()
+    pq.write_table(pa.table({"a": [0], "b": [1]}), lake / "persons" / "rows.parquet")
+    body = json.dumps({"folder": str(lake / "persons"), "source": "a", "target": "b"})
+    refused = tenant.call("PUT", f"/datasets/{dataset}/content?part=edges&format=reference", content=body)
+    assert refused.status_code == 422
+    assert "nobody's edges are kept in an order" in refused.json()["detail"]
+    assert refused.json()["errors"][0]["field"] == "format"
+
+
 def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
     """Said when the job is planned, with what to do instead; nothing is reserved."""
     schema = {"node_types": [PERSON], "edge_types": [KNOWS]}
@@ -191,10 +240,10 @@ def test_values_of_nodes_are_not_mixed_where_edges_stay_elsewhere(tenant, lake):
         (
             {
                 "node_types": [{"name": "person", "count": 9, "protected": True, "degree_bound": 4}],
-                "edge_types": [KNOWS],
+                "edge_types": [{**KNOWS, "directed": True}],
             },
             "node",
-            "hides edges, not persons",
+            "'knows' is directed, or not inside the protected node type 'person'",
         ),
         (
             {

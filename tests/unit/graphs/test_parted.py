@@ -85,8 +85,18 @@ def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
             }
         ),
         SCHEMA.model_copy(update={"edge_types": (EdgeType(directed=True, functional=True),)}),
-        SCHEMA.model_copy(update={"node_types": (NodeType(count=40, protected=True),)}),
-        SCHEMA.model_copy(update={"node_types": (NodeType(count=40, degree_bound=3),)}),
+        SCHEMA.model_copy(
+            update={
+                "node_types": (NodeType(count=40, protected=True),),
+                "edge_types": (EdgeType(directed=True),),
+            }
+        ),
+        SCHEMA.model_copy(
+            update={
+                "node_types": (NodeType(count=40, protected=True), NodeType(name="thing", count=9)),
+                "edge_types": (EdgeType(target="thing"),),
+            }
+        ),
         SCHEMA.model_copy(update={"edge_types": (EdgeType(), EdgeType(name="other", public=True))}),
         GraphSchema(
             node_types=(NodeType(count=40),),

@@ -323,3 +323,29 @@ def test_values_are_refused_as_in_memory(tmp_path: Path, rows: list[str], told: 
     (first,), (second,) = (each.value.members["findings"] for each in (whole, parted))
     assert told in first["message"]
     assert second == first | {"file": "edges-2-of-2"}
+
+
+@pytest.mark.parametrize("bound", [3, 17, 30])
+def test_a_declared_degree_is_refused_where_it_is_in_memory_and_never_repaired(
+    tmp_path: Path, bound: int
+) -> None:
+    """Over relations and snapshots together, at either end; loops and repeats do not count."""
+    person = TYPED.node_type("person").model_copy(update={"degree_bound": bound})
+    relations = tuple(each.model_copy(update={"edge_bound": None}) for each in TYPED.edge_types)
+    schema = TYPED.model_copy(
+        update={"node_types": (person, TYPED.node_type("firm")), "edge_types": relations}
+    )
+    rows = typed(500)
+    found = []
+    for read in (
+        lambda: canonicalise(
+            uploaded(tmp_path / "a", edges=rows), schema, tmp_path / "w", fingerprint_key=KEY
+        ),
+        lambda: parts_of(tmp_path, uploaded(tmp_path / "b", edges=rows), schema),
+    ):
+        try:
+            found.append(read().edges)
+        except IngestRejected as refused:
+            found.append({each["message"].split("; ")[1] for each in refused.members["findings"]})
+    assert found[0] == found[1]
+    assert (found[0] == {"upload what was declared, or declare a higher degree_bound"}) == (bound < 30)
