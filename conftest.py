@@ -110,9 +110,9 @@ def postgres_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
 @pytest.fixture
 def database_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
     """A migrated database of the test's own."""
-    name = postgres_cluster.create()
+    name = postgres_cluster.lend()
     yield postgres_cluster.address(name)
-    postgres_cluster.drop(name)
+    postgres_cluster.take_back(name)
 
 
 @pytest.fixture
@@ -126,11 +126,11 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def module_database(postgres_cluster: postgres.PostgresCluster) -> Iterator[Database]:
     """Transactions on a database that the tests of one module share."""
-    name = postgres_cluster.create()
+    name = postgres_cluster.lend()
     opened = Database(postgres_cluster.address(name))
     yield opened
     opened.dispose()
-    postgres_cluster.drop(name)
+    postgres_cluster.take_back(name)
 
 
 @pytest.fixture(scope="session")
