@@ -36,7 +36,12 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.support.halved", "tests.support.costs", "tests.support.groups"]
+pytest_plugins = [
+    "tests.support.compiled",
+    "tests.support.halved",
+    "tests.support.costs",
+    "tests.support.groups",
+]
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/unit/privacy", "papers"), 3
 EVERY = 10_000, 10, 10
