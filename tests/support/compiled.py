@@ -1,7 +1,7 @@
 """Statements that SQLAlchemy compiles once for all engines of a session: each test opens several.
 
-An engine keeps what it has compiled for its dialect, and loses it with the test. All dialects of PostgreSQL are
-one here, as all of these servers are.
+An engine keeps what it has compiled for its dialect, and loses it with the test. All dialects of PostgreSQL
+are one here, as all of these servers are.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_no_secret_of_the_worker_is_in_a_child(folder: Path, monkeypatch: pytest
     secret = f"mark-{secrets.token_hex(16)}"
     monkeypatch.setenv("GRAPHVEIL_MASTER_KEY", secret)
     monkeypatch.setenv("PGPASSWORD", secret)
-    assert children.planted(folder, SEEK) == "0"
+    assert children.planted(folder, SEEK, before="") == "0"
 
 
 def test_a_secret_that_a_server_held_would_be_found(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_child_holds_its_pipes_and_its_output_and_no_other_descriptor(folder: 
     with socket.socket() as mine, (folder / "secret").open("wb") as secret:
         for each in (mine, secret):
             os.set_inheritable(each.fileno(), True)
-        lines = children.planted(folder, program).splitlines()
+        lines = children.planted(folder, program, before="").splitlines()
     standard = ["0 /dev/null", *(f"{number} {folder / 'output'}" for number in (1, 2))]
     assert lines[:3] == standard
     assert [line.split()[1] for line in lines[3:]] == ["pipe", "pipe"]
