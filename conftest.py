@@ -79,10 +79,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Long files come first, those that compute in turn with those that wait: the last ones to end are short.
     """
     again = pytest.mark.flaky(reruns=LOOKS - 1, only_rerun=["AssertionError"])
+    files = {path: path.relative_to(config.rootpath).as_posix() for path in {item.path for item in items}}
     for item in items:
-        if item.path.relative_to(config.rootpath).as_posix().startswith(NOISE):
+        if files[item.path].startswith(NOISE):
             item.add_marker(again)
-    turns = _turns({item.path: item.path.relative_to(config.rootpath).as_posix() for item in items})
+    turns = _turns(files)
     items.sort(key=lambda item: turns[item.path])
 
 
