@@ -36,7 +36,12 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-pytest_plugins = ["tests.support.halved", "tests.support.costs", "tests.support.groups"]
+pytest_plugins = [
+    "tests.support.compiled",
+    "tests.support.halved",
+    "tests.support.costs",
+    "tests.support.groups",
+]
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/methods", "tests/unit/privacy", "papers"), 3
 EVERY = 10_000, 10, 10
@@ -74,10 +79,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Long files come first, those that compute in turn with those that wait: the last ones to end are short.
     """
     again = pytest.mark.flaky(reruns=LOOKS - 1, only_rerun=["AssertionError"])
+    files = {path: path.relative_to(config.rootpath).as_posix() for path in {item.path for item in items}}
     for item in items:
-        if item.path.relative_to(config.rootpath).as_posix().startswith(NOISE):
+        if files[item.path].startswith(NOISE):
             item.add_marker(again)
-    turns = _turns({item.path: item.path.relative_to(config.rootpath).as_posix() for item in items})
+    turns = _turns(files)
     items.sort(key=lambda item: turns[item.path])
 
 
@@ -110,9 +116,9 @@ def postgres_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
 @pytest.fixture
 def database_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
     """A migrated database of the test's own."""
-    name = postgres_cluster.create()
+    name = postgres_cluster.lend()
     yield postgres_cluster.address(name)
-    postgres_cluster.drop(name)
+    postgres_cluster.take_back(name)
 
 
 @pytest.fixture
@@ -126,11 +132,11 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def module_database(postgres_cluster: postgres.PostgresCluster) -> Iterator[Database]:
     """Transactions on a database that the tests of one module share."""
-    name = postgres_cluster.create()
+    name = postgres_cluster.lend()
     opened = Database(postgres_cluster.address(name))
     yield opened
     opened.dispose()
-    postgres_cluster.drop(name)
+    postgres_cluster.take_back(name)
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,21 @@ def server(program: str, before: str = "") -> tuple[str, ...]:
     return (sys.executable, "-c", script)
 
 
+KEPT = server("exec((folder / 'program').read_text(), {**globals(), 'folder': folder, 'channel': channel})")
+"""A server whose children do what their folder says: it serves one after the other, as a worker's does."""
+
+
+@contextmanager
+def at_work(folder: Path, program: str) -> Iterator[None]:
+    """This thread's children in the folder do the program's work; their server stays for the next ones."""
+    (folder / "program").write_text(textwrap.dedent(program))
+    with mock.patch.object(warm, "COMMAND", KEPT):
+        yield
+
+
 @contextmanager
 def served_by(program: str, before: str = "", preload: bool = False) -> Iterator[None]:
-    """This thread's children do the program's work."""
+    """This thread's children do the program's work, forks of a server that is started for it."""
     command = server(program, before) + (("--preload",) if preload else ())
     with mock.patch.object(warm, "COMMAND", command):
         try:
@@ -70,9 +82,9 @@ def ended(folder: Path) -> Ended:
     return Ended(code, (folder / "output").read_text().strip(), child.used)
 
 
-def planted(folder: Path, program: str, before: str = "") -> str:
-    """What the program prints as the work of a child."""
-    with served_by(program, before):
+def planted(folder: Path, program: str, before: str | None = None) -> str:
+    """What the program prints as the work of a child; ``before`` is run ahead of a server of its own."""
+    with at_work(folder, program) if before is None else served_by(program, before):
         done = ended(folder)
     assert done.code == 0, done.output
     return done.output

@@ -97,8 +97,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect the tests of other groups."""
     if (asked := config.getoption("--group")) is None:
         return
-    kept = [item for item in items if asked in _forms(item)]
-    config.hook.pytest_deselected(items=[item for item in items if asked not in _forms(item)])
+    kept, others = [], []
+    for item in items:
+        (kept if asked in _forms(item) else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = kept
 
 
@@ -117,11 +119,16 @@ def group_of(item: pytest.Item) -> str:
             raise pytest.UsageError(f"{item.nodeid} is marked for {sorted(marked)}: leave one marker.")
         if marked:
             return marked.pop()
-    by_folder = _of_folder(item.path.relative_to(item.config.rootpath).as_posix())
+    by_folder = _of_folder(_within(item.path, item.config.rootpath))
     if by_folder is not None:
         return by_folder
     callspec = getattr(item, "callspec", None)
     return DEFAULT if callspec is None or _names(callspec.params.values()).isdisjoint(_papers()) else "papers"
+
+
+@cache
+def _within(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
 
 
 def _of_folder(path: str) -> str | None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DataError, OperationalError, StatementError
 from core.errors import InvalidInput, LeaseLost
 from core.jobs.events import Step
 from core.settings import Settings
-from tests.support.children import served_by
+from tests.support.children import at_work
 from tests.support.patience import PATIENCE_SECONDS
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.supervisor import Ending, Orders, no_reads, supervise
@@ -53,7 +53,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
         )
         work = PRELUDE + textwrap.dedent(program)
         with (
-            served_by(work),
+            at_work(tmp_path, work),
             LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=lease_seconds) as pulse,
         ):
             ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
