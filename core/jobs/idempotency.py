@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,13 +18,14 @@ from core.jobs.models import Job
 from core.jobs.repository import Standing
 
 MAX_KEY_CHARACTERS = 255
+_VISIBLE = re.compile(r"[!-~]+")
 
 
 def checked_key(key: str | None) -> str:
     """Return the key, if it is one. It is with 1 to 255 visible ASCII characters."""
     if not key:
         raise IdempotencyKeyMissing("Send an Idempotency-Key header: any unique text, such as a UUID.")
-    if len(key) > MAX_KEY_CHARACTERS or not all("!" <= character <= "~" for character in key):
+    if len(key) > MAX_KEY_CHARACTERS or not _VISIBLE.fullmatch(key):
         raise InvalidInput(
             f"The Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} visible ASCII characters.",
             field="Idempotency-Key",

@@ -134,7 +134,8 @@ def add(session: Session, job: Job, *, rung: bool, alone: bool = False) -> bool:
     what the database gave it. It is no part of the session: the unit of work would cost as much as the
     statement, on the way of every submission.
     """
-    values = {name: getattr(job, name) for name in _ADDED}
+    held = vars(job)  # attributes of the mapping would each be asked for by two calls
+    values = {name: held.get(name) for name in _ADDED}
     given = session.execute(_adding(alone, rung), values).one_or_none()
     if given is None:
         return False

@@ -5,9 +5,29 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from core.errors import InvalidTransition, NotFound
+from core.errors import InvalidTransition, NotFound, TooManyJobs
 from core.jobs import repository, states
 from core.jobs.models import Evaluation, Job, JobReason, JobState
+from core.jobs.repository import Standing
+from core.jobs.states import GIVEN_BACK
+from core.settings import Settings
+from graphveil.models.jobs import BudgetOutcome
+
+_FREE = BudgetOutcome(outcome="returned", text="The job had reserved nothing: there is nothing to return.")
+_RETURNED = BudgetOutcome(
+    outcome="returned", text="The graph was not opened: the whole reservation has returned."
+)
+_PENDING = BudgetOutcome(
+    outcome="pending",
+    text="The graph has not been opened, and will not be: the whole reservation returns once the job has "
+    "stopped.",
+)
+_FAILED_FREE = BudgetOutcome(outcome="returned", text="The whole reservation has returned.")
+_SPENT = BudgetOutcome(
+    outcome="spent",
+    text="The graph was opened for this job, so its whole cost stays charged: that a job failed or stopped "
+    "can tell something about the data.",
+)
 
 
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
@@ -35,6 +55,28 @@ def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
     if job is None:
         raise NotFound("There is no such job.", id=job_id)
     return job
+
+
+def check_room(settings: Settings, found: Standing) -> None:
+    """Check that who stands so may have another open job. Tenant and key may; it raises TooManyJobs
+    otherwise.
+
+    Requests of one moment do not see each other, and would wait for each other if they did: they may go past
+    the limit by as many as the service works on at a time.
+    """
+    for of, count, limit in (
+        ("key", found.of_key, settings.max_open_key_jobs),
+        ("tenant", found.of_tenant, settings.max_open_jobs),
+    ):
+        if count >= limit:
+            raise TooManyJobs(
+                f"{count} jobs of this {of} have not ended, and {limit} may be open: wait until some have, "
+                "or cancel some.",
+                of=of,
+                open=count,
+                limit=limit,
+                retry_after=settings.poll_after_seconds,
+            )
 
 
 def started(session: Session, job: Job) -> None:
@@ -112,6 +154,23 @@ def cancelled(session: Session, job: Job, reason: JobReason | None = None) -> No
     _move(job, JobState.CANCELLED)
     job.reason = reason or job.reason or JobReason.CANCELLED_BY_CALLER
     _finish(session, job)
+
+
+def budget_outcome(job: Job) -> BudgetOutcome | None:
+    """Say what becomes of a stopped job's budget. It failed, was stopped or refused; None otherwise.
+
+    It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
+    A failure that returns the budget has one text, whether content or infrastructure was to blame.
+    """
+    if job.state not in (JobState.FAILED, JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
+        return None
+    if not job.reserved:
+        return _FREE
+    if job.state == JobState.FAILED and (job.first_read_at is None or job.reason in GIVEN_BACK):
+        return _FAILED_FREE
+    if job.first_read_at is not None:
+        return _SPENT
+    return _PENDING if job.state == JobState.CANCELLING else _RETURNED
 
 
 def _decide(

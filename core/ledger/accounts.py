@@ -72,7 +72,7 @@ def open_quota(
         raise InvalidInput("a quota is a team's or a project's", field="scope")
     if not 1 <= len(name) <= MAX_SCOPE_NAME or "\x00" in name:
         raise InvalidInput(f"1 to {MAX_SCOPE_NAME} characters are needed, none of them NUL", field="name")
-    (parent,), _ = repository.lock_with_quotas(session, account_id, None, None)
+    ((parent, _),), _ = repository.lock_with_quotas(session, account_id, None, None)
     terms = checked_terms(
         replace(
             terms_of(parent),

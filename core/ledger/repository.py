@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, true, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from core.db.base import ROW_LOCK
 from core.errors import NotFound
+from core.ledger.filters import Balance
 from core.ledger.kinds import TERMINAL, EntryKind, Scope
 from core.ledger.models import BudgetAccount, BudgetHold, LedgerEntry
 from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
-
-_NEVER = datetime.max.replace(tzinfo=UTC)
 
 MAX_NAMED = 20_000
 """How many amounts and digests the entries of one page name, unless its first names more."""
@@ -51,6 +50,26 @@ def _lock(*which: ColumnElement[bool]) -> Select[Any]:
     return select(_locked(*which), func.clock_timestamp()).execution_options(populate_existing=True)
 
 
+def _lock_and_read(*which: ColumnElement[bool]) -> Select[Any]:
+    """Lock accounts, and read beside each what it holds that counts at no step, and whether that is current.
+
+    The lock may be waited for, and what it then gives is the row's newest; all else of a statement is as of
+    its beginning. Whatever moves a balance numbers an entry, so that an account whose number was another
+    then has balances that must be read again.
+    """
+    account, before = _locked(*which), ACCOUNTS.alias("before")
+    rows = (BALANCES.c.account_id == account.id, BALANCES.c.step.is_(None))
+    held = (
+        select(*(func.array_agg(BALANCES.c[name]).label(name) for name in _HELD)).where(*rows).lateral("held")
+    )
+    return (
+        select(account, func.clock_timestamp(), before.c.last_sequence == account.last_sequence, *held.c)
+        .join_from(account, before, before.c.id == account.id)
+        .join(held, true())
+        .execution_options(populate_existing=True)
+    )
+
+
 def _lock_reservation() -> Select[Any]:
     begun = (LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind == EntryKind.RESERVE)
     account = _locked(ACCOUNTS.c.id.in_(select(LedgerEntry.account_id).where(*begun)))
@@ -62,6 +81,7 @@ def _lock_reservation() -> Select[Any]:
     )
 
 
+_HELD = ("dimension", "capacity", "charged", "reserved")
 _ITSELF = ACCOUNTS.c.id == bindparam("account_id")
 _NAMED_QUOTA = and_(
     ACCOUNTS.c.parent_id == bindparam("account_id"),
@@ -73,7 +93,8 @@ _NAMED_QUOTA = and_(
     ),
 )
 _LOCK_ACCOUNT = _lock(_ITSELF)
-_LOCK_WITH_QUOTAS = _lock(or_(_ITSELF, _NAMED_QUOTA))
+_LOCK_ALONE = _lock_and_read(_ITSELF)
+_LOCK_WITH_QUOTAS = _lock_and_read(or_(_ITSELF, _NAMED_QUOTA))
 _LOCK_RESERVATION = _lock_reservation()
 _TERMINAL = (
     select(LedgerEntry)
@@ -190,21 +211,31 @@ def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
 
 def lock_with_quotas(
     session: Session, account_id: str, team: str | None, project: str | None
-) -> tuple[list[BudgetAccount], datetime]:
+) -> tuple[list[tuple[BudgetAccount, dict[str, Balance] | None]], datetime]:
     """Lock the domain's account, then its quotas. These are of that team and project if there are any. One
     round trip. NotFound when there is no such domain's account.
+
+    With each comes what it holds; None where that must be read under the lock: of an account with a window,
+    and of one that changed while its lock was waited for.
     """
-    if team is None and project is None:
-        account, now = lock_account(session, account_id)
-        accounts = [account]
-    else:
-        named = {"account_id": account_id, str(Scope.TEAM): team, str(Scope.PROJECT): project}
-        rows = session.execute(_LOCK_WITH_QUOTAS, named).all()
-        accounts = sorted((row[0] for row in rows), key=_order)
-        now = max((row[1] for row in rows), default=_NEVER)
-    if not accounts or accounts[0].parent_id is not None:
+    named = {"account_id": account_id}
+    statement = _LOCK_ALONE
+    if team is not None or project is not None:
+        named |= {str(Scope.TEAM): team or "", str(Scope.PROJECT): project or ""}
+        statement = _LOCK_WITH_QUOTAS
+    rows = sorted(session.execute(statement, named).all(), key=lambda row: _order(row[0]))
+    if not rows or rows[0][0].parent_id is not None:
         raise NotFound("no such budget account of a protection domain", id=account_id)
-    return accounts, now
+    return [(row[0], _held(row)) for row in rows], max(row[1] for row in rows)
+
+
+def _held(row: Any) -> dict[str, Balance] | None:
+    account, _, current, dimensions, *amounts = row
+    if account.window is not None or not current:
+        return None
+    return {
+        dimension: Balance(*map(int, each)) for dimension, *each in zip(dimensions, *amounts, strict=True)
+    }
 
 
 def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) -> list[BudgetAccount]:

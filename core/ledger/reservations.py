@@ -50,19 +50,20 @@ def reserve(
     never. The accounts stay locked, whether it is refused or not.
 
     Raises NotFound, UnitMismatch, AccountBlocked, AccountExposed (a finite claim on an exposed account),
-    InvalidInput, and BudgetExceeded, which names the account or quota that refuses. Three round trips however
-    many dimensions, and two more for each quota.
+    InvalidInput, and BudgetExceeded, which names the account or quota that refuses. Two round trips however
+    many dimensions, and one more for each quota; one more for each account with a window, and for each that
+    changed while its lock was waited for.
     """
     some = any(amounts.values())
-    accounts, now = repository.lock_with_quotas(
+    locked, now = repository.lock_with_quotas(
         session, account_id, team if some else None, project if some else None
     )
-    account = accounts[0]
+    account = locked[0][0]
     check_standing(account, terms_of(account), unit, window)
     asked = checked_amounts(terms_of(account), amounts)
-    movements = [_movement(session, each, asked) for each in accounts]
+    movements = [_movement(session, each, held, asked) for each, held in locked]
     reservation_id = ids.new_id(ids.RESERVATION)
-    for each, movement in zip(accounts, movements, strict=True):
+    for (each, _), movement in zip(locked, movements, strict=True):
         append(
             session,
             each,
@@ -78,12 +79,17 @@ def reserve(
     return reservation_id
 
 
-def _movement(session: Session, account: BudgetAccount, asked: Mapping[str, int]) -> Movement:
-    """Compute what reserving the amounts moves in one locked account, if it has room for them."""
+def _movement(
+    session: Session, account: BudgetAccount, held: Mapping[str, Balance] | None, asked: Mapping[str, int]
+) -> Movement:
+    """Compute what reserving the amounts moves in one locked account, if it has room for them.
+
+    ``held``: its balances, where they came with the lock.
+    """
     windows: Mapping[int, int] = {}
     if asked:
         terms = terms_of(account)
-        balances = holdings.balances(session, account.id, terms.window, asked)
+        balances = holdings.balances(session, account.id, terms.window, asked) if held is None else held
         check_room(session, account, terms, balances, asked)
         windows = windows_changed(terms, balances, asked, +1)
     return Movement(asked, reserved=1, windows=windows)

@@ -52,6 +52,7 @@ __all__ = [
     "release",
     "reserve",
     "statement",
+    "statement_at",
     "statements",
     "terminal_of",
     "unblock",
@@ -78,27 +79,31 @@ def derive(
     return _note(session, account_id, EntryKind.DERIVE, job_id, digests, actor, reason)
 
 
-def statement(
-    session: Session,
-    account_id: str,
-    *,
-    steps: tuple[int, int] | None = None,
-    as_of: datetime | None = None,
-) -> Budget:
-    """Read what the account or quota holds. It may be what it held ``as_of`` an earlier moment, in one
-    consistent reading.
+def statement(session: Session, account_id: str, *, steps: tuple[int, int] | None = None) -> Budget:
+    """Read what the account or quota holds, in one consistent reading.
 
     ``steps`` (first, last) are those whose spend is told, the first ``STEPS_SHOWN`` of them; otherwise the
-    fullest window's and the latest. Raises NotFound; InvalidInput unless 0 <= first <= last, and for a moment
-    in the future or before the account's opening.
+    fullest window's and the latest. Raises NotFound; InvalidInput unless 0 <= first <= last.
     """
+    _check_steps(steps)
+    return statement_of(*holdings.snapshot(session, account_id, steps=steps), steps=steps)
+
+
+def statement_at(
+    session: Session, account_id: str, as_of: datetime, *, steps: tuple[int, int] | None = None
+) -> Budget:
+    """Read what the account or quota held at an earlier moment, as :func:`statement` does.
+
+    InvalidInput for a moment in the future or before the account's opening, too.
+    """
+    _check_steps(steps)
+    read = history.snapshot(session, account_id, as_of, steps=steps)
+    return statement_of(*read, steps=steps, as_of=as_of)
+
+
+def _check_steps(steps: tuple[int, int] | None) -> None:
     if steps is not None and not 0 <= steps[0] <= steps[1] <= MAX_STEP:
         raise InvalidInput("the first step is at most the last", field="last_step")
-    if as_of is None:
-        read = holdings.snapshot(session, account_id, steps=steps)
-    else:
-        read = history.snapshot(session, account_id, as_of, steps=steps)
-    return statement_of(*read, steps=steps, as_of=as_of)
 
 
 def statements(session: Session, account_ids: Collection[str]) -> dict[str, Budget]:

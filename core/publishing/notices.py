@@ -14,14 +14,77 @@ from core.methods.base import Method
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import Allotment, GuaranteeKind, PrivacyPlan, rows_of
 from core.privacy.units import Unit
+from core.publishing.spec import JobSpec
 from core.reports.base import Notice
 from core.reports.good_for import good_for
-from core.reports.notices import EVERY_GRAPH, what_edges_carry
+from core.reports.notices import EVERY_GRAPH, MOST_NAMES, lasting_relations, values_left_out, what_edges_carry
 from graphveil.amounts import format_delta
 from graphveil.models.reports import ROWS
 
 MOST_RELATIONS = 8
 """So many relations are named, those with the largest shares."""
+
+
+def planned_notices(
+    generator: Method,
+    params: Any,
+    plan: PrivacyPlan,
+    schema: GraphSchema,
+    nodes: Mapping[str, int],
+    spec: JobSpec,
+) -> tuple[Notice, ...]:
+    """List what a dry run says before epsilon is spent. It follows from the plan and public facts alone.
+
+    ``nodes``: the sizes of the node universes.
+    """
+    release = spec.release
+    unit, edge_types = release.unit, release.edge_types
+    synthesised = edge_types if generator.carries(params) else ()
+    return (
+        *lasting_relations(schema, unit, release.window, edge_types),
+        *relations_left_out(schema, unit, edge_types),
+        *things_without_delta(schema, unit, edge_types, release.delta_atto),
+        *values_left_out(schema, edge_types, synthesised=synthesised),
+        *usable_for(release.chosen_because, params, plan, schema, edge_types, nodes),
+        *cautions(generator, params, plan, schema, nodes),
+        *true_edge_notices(generator, params, plan, schema, nodes),
+        *value_notices(generator, params, plan, schema, edge_types),
+    )
+
+
+def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> tuple[Notice, ...]:
+    """Say which relations a release leaves out. They are a person's, under unit node; often nothing.
+
+    ``edge_types``: those that it has. Follows from the schema and the request.
+    """
+    names = [each.name for each in schema.edge_types if not each.public and each.name not in edge_types]
+    if unit is not Unit.NODE or not names:
+        return ()
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    text = (
+        f"Persons have edges in relations that were not asked for: {', '.join(names[:MOST_NAMES])}{more}. "
+        "Nothing of these is read or released, and the guarantee hides them with all else of a person. A job "
+        "of their own releases them; what both jobs cost adds up."
+    )
+    return (Notice(code="relations_left_out", text=text),)
+
+
+def things_without_delta(
+    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], delta_atto: int
+) -> tuple[Notice, ...]:
+    """Say what releases without delta lose. Persons and things lose it under unit node; often nothing."""
+    things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
+    if unit is not Unit.NODE or delta_atto or not things:
+        return ()
+    named = ", ".join(things[:MOST_NAMES])
+    return (
+        Notice(
+            code="things_without_delta",
+            text=f"Without a delta noise in what is read of {named} grows with a person's edges, not with "
+            "their root: twice to four times the epsilon tells as much as a delta of 1e-6 would. A budget "
+            "with a delta has it by default, at most 1 over ten times the number of persons.",
+        ),
+    )
 
 
 def true_edge_notices(

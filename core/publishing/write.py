@@ -31,13 +31,20 @@ from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
 from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements
-from core.publishing.notices import cautions, true_edge_notices, usable_for, value_notices
+from core.publishing.notices import (
+    cautions,
+    relations_left_out,
+    things_without_delta,
+    true_edge_notices,
+    usable_for,
+    value_notices,
+)
 from core.publishing.spec import ReleaseSpec
 from core.publishing.totals import totals
 from core.reports.base import Notice
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim, DrawnAt
-from core.reports.notices import drawn_at, relations_left_out, things_without_delta, without_accelerator
+from core.reports.notices import drawn_at, without_accelerator
 from core.reports.training import TrainingPart, training_part
 
 

@@ -294,41 +294,6 @@ def what_edges_carry(schema: GraphSchema, relations: Sequence[EdgeType]) -> list
     ]
 
 
-def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> tuple[Notice, ...]:
-    """Say which relations a release leaves out. They are a person's, under unit node; often nothing.
-
-    ``edge_types``: those that it has. Follows from the schema and the request.
-    """
-    names = [each.name for each in schema.edge_types if not each.public and each.name not in edge_types]
-    if unit is not Unit.NODE or not names:
-        return ()
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    text = (
-        f"Persons have edges in relations that were not asked for: {', '.join(names[:MOST_NAMES])}{more}. "
-        "Nothing of these is read or released, and the guarantee hides them with all else of a person. A job "
-        "of their own releases them; what both jobs cost adds up."
-    )
-    return (Notice(code="relations_left_out", text=text),)
-
-
-def things_without_delta(
-    schema: GraphSchema, unit: Unit, edge_types: Sequence[str], delta_atto: int
-) -> tuple[Notice, ...]:
-    """Say what releases without delta lose. Persons and things lose it under unit node; often nothing."""
-    things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
-    if unit is not Unit.NODE or delta_atto or not things:
-        return ()
-    named = ", ".join(things[:MOST_NAMES])
-    return (
-        Notice(
-            code="things_without_delta",
-            text=f"Without a delta noise in what is read of {named} grows with a person's edges, not with "
-            "their root: twice to four times the epsilon tells as much as a delta of 1e-6 would. A budget "
-            "with a delta has it by default, at most 1 over ten times the number of persons.",
-        ),
-    )
-
-
 def lasting_relations(
     schema: GraphSchema, unit: Unit, window: int | None, edge_types: Sequence[str] | None = None
 ) -> tuple[Notice, ...]:

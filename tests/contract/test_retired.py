@@ -20,7 +20,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
 from core.publishing.spec import JobSpec, Plain
-from core.workflows.jobs.identical import content_hash
+from core.workflows.jobs.submit import content_hash
 from tests.support.generating import fit, graph_of, random_pairs
 
 FORMER = json.loads((Path(__file__).parents[1] / "support" / "former_parameters.json").read_text("utf-8"))

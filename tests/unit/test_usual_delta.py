@@ -16,8 +16,8 @@ from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import ATTO
 from core.privacy.units import Unit
 from core.publishing.alone import Asked, plan_alone
+from core.publishing.notices import things_without_delta
 from core.publishing.settle import usual_delta
-from core.reports.notices import things_without_delta
 
 RATES = EdgeType(name="rates", source="user", target="film")
 KNOWS = EdgeType(name="knows", source="user", target="user")

@@ -194,7 +194,7 @@ def _predicted(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tupl
         guesses = None if assume is None else assumed.model_validate(plain(assume))
     except ValueError as error:
         raise InvalidInput(f"assume takes the sizes edges and nodes: {error}", field="assume") from error
-    found = engine.part("workflows.jobs.expected").told(
+    found = engine.part("workflows.jobs.questions").told(
         task.settled.generator,
         task.settled.params,
         task.settled.plan,

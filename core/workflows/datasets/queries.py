@@ -108,8 +108,10 @@ def budget(
         require(principal, Role.CURATOR, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        told = accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)
-        return told if as_of else _paced(session, {told.account_id: told})[told.account_id]
+        if as_of is not None:
+            return accounts.statement_at(session, dataset.account_id, as_of, steps=steps)
+        told = accounts.statement(session, dataset.account_id, steps=steps)
+        return _paced(session, {told.account_id: told})[told.account_id]
 
 
 def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset]) -> dict[str, Budget]:

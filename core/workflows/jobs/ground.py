@@ -27,7 +27,7 @@ from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing import settle as settling
 from core.publishing.spec import JobSpec
 from core.workflows.common import unpaid
-from core.workflows.common.policies import check_quotas, check_request, policy_of
+from core.workflows.common.policies import Policy, check_quotas, check_request, policy_of
 from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import repository
 from core.workflows.jobs.abilities import OfWorkers
@@ -49,6 +49,11 @@ class Ground:
         """The public size of every node universe."""
         return node_counts(self.version, self.schema)
 
+    @cached_property
+    def policy(self) -> Policy:
+        """What the dataset's curators let a job request."""
+        return policy_of(self.dataset)
+
     def settle(
         self,
         name: settling.AskedMethod,
@@ -57,7 +62,7 @@ class Ground:
         facts: PublicFacts,
     ) -> settling.Settled:
         """Settle a request; see ``core.publishing.settle``, for what it raises too."""
-        allowed, in_parts = policy_of(self.dataset).methods, self.dataset.in_parts
+        allowed, in_parts = self.policy.methods, self.dataset.in_parts
         return settling.settle(
             name, parameters, formats, facts, self.nodes, allowed, in_parts=in_parts, had=self.had
         )
@@ -71,7 +76,7 @@ class Ground:
         Raises InvalidInput for parameters that are wrong; UnknownMethod; NotAccepted where no method takes
         the request, of those that the dataset's policy allows; WorkerMissing.
         """
-        allowed, in_parts = policy_of(self.dataset).methods, self.dataset.in_parts
+        allowed, in_parts = self.policy.methods, self.dataset.in_parts
         return settling.method_of(
             name, parameters, facts, self.nodes, allowed, in_parts=in_parts, had=self.had
         )

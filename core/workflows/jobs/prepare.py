@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets.models import Dataset, DatasetVersion
+from core.datasets.models import DatasetVersion
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema.partable import ELSEWHERE
 from core.identity.service import Principal
@@ -33,7 +33,7 @@ from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relatio
 from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
-from core.workflows.common.policies import check_least, policy_of
+from core.workflows.common.policies import check_least
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
@@ -145,7 +145,7 @@ def _choose(
     if request.target is not None:
         check_cells(ground.schema, facts.edge_types, settings, field="target", plans=PLANS)
         search = _search(request, request.target, facts, ground)
-        nano_epsilon, solved = solve(search, _limit(session, principal, request, ground.dataset))
+        nano_epsilon, solved = solve(search, _limit(session, principal, request, ground))
         facts = replace(facts, nano_epsilon=nano_epsilon)
     settled = ground.settle(request.method, request.parameters, request.formats, facts)
     if request.size is not None:
@@ -186,7 +186,7 @@ def _price(
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=settled.generator.hides_links and not dataset.public,
-            measurements=policy_of(dataset).measurements,
+            measurements=ground.policy.measurements,
             derived=stored_marks(session, version),
             size=None if request.size is None else request.size.of(ground.nodes, settings),
         ),
@@ -261,9 +261,9 @@ def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Gro
     return Search(method, varies, facts, ground.nodes, target, request.assumed())
 
 
-def _limit(session: Session, principal: Principal, request: JobRequest, dataset: Dataset) -> Limit:
+def _limit(session: Session, principal: Principal, request: JobRequest, ground: Ground) -> Limit:
     """Return the most epsilon that the request may have now, and the least that the policy asks for."""
-    policy, account = policy_of(dataset), dataset.account_id
+    policy, account = ground.policy, ground.account.id
     most = [(MAX_NANO_EPSILON, "service"), (_left(session, account), "balance")]
     if policy.max_epsilon_per_job is not None:
         most.append((epsilon_capacity(policy.max_epsilon_per_job), "policy"))

@@ -14,7 +14,6 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs import shard_repository as shards
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
-from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.methods import registry
 from core.methods.base import GraphKinds
@@ -230,7 +229,7 @@ def _view(
         state=job.state,
         shards=_shards(job, drawn),
         reason=unpaid.job_reason(principal, job),
-        budget=budget_outcome(job),
+        budget=jobs.budget_outcome(job),
         accelerator=job.accelerator,
         waits_for_gpu=job.gpu_only and job.state == JobState.QUEUED,
         suite=spec.suite,

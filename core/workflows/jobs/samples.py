@@ -25,6 +25,7 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Artifact, Job
+from core.jobs.service import check_room
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods._shared.composition.params import methods_of
@@ -35,7 +36,6 @@ from core.workflows.common import policies
 from core.workflows.common.context import Services
 from core.workflows.common.specs import new_job, queue_free, spec_of
 from core.workflows.datasets.derivations import declared_schema
-from core.workflows.jobs import turns
 from core.workflows.jobs.abilities import OfWorkers
 from core.workflows.jobs.ground import node_counts
 from core.workflows.jobs.request import SIZE, AskedSize
@@ -86,7 +86,7 @@ def submit_sample(
     digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json", exclude=later)})
 
     def make(session: Session, standing: repository.Standing) -> Job:
-        turns.check_room(services.settings, standing)
+        check_room(services.settings, standing)
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
         dataset, spec = _checked(session, services.settings, source, request)

@@ -1,19 +1,28 @@
-"""A request becomes a plan, and the plan a job. Its budget is set aside: all of it, or nothing."""
+"""A request becomes a plan, and the plan a job. Its budget is set aside: all of it, or nothing.
+
+A request that repeats an earlier one is offered its release, and nothing is spent. Two are identical when
+everything that a release is made from is the same: the dataset's version, the method and its parameters,
+epsilon and delta, relations, unit, seed, and the kind of guarantee. How the result is written, labelled and
+compared makes no difference: a further sample takes formats of its own.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
 from sqlalchemy.orm import Session
 
-from core.errors import BudgetRefused, GraphveilError
+from core.errors import BudgetRefused, GraphveilError, IdenticalRelease
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
+from core.jobs.service import check_room
 from core.ledger import service as ledger
+from core.methods import registry
 from core.methods.shares import shares_of
 from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
@@ -21,19 +30,14 @@ from core.privacy.accounting.guarantee import rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
-from core.publishing.notices import cautions, true_edge_notices, usable_for, value_notices
-from core.reports.notices import (
-    lasting_relations,
-    relations_left_out,
-    things_without_delta,
-    values_left_out,
-)
+from core.publishing.notices import planned_notices
+from core.publishing.spec import JobSpec
 from core.workflows.common.context import Services
-from core.workflows.common.policies import needs_approval, policy_of
+from core.workflows.common.policies import needs_approval
 from core.workflows.common.specs import new_job, reserve
-from core.workflows.jobs import accelerators, declared, identical, turns
-from core.workflows.jobs.expected import told
+from core.workflows.jobs import accelerators, declared
 from core.workflows.jobs.prepare import prepare
+from core.workflows.jobs.questions import told
 from core.workflows.jobs.request import JobRequest
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
@@ -65,12 +69,12 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         preview = partial(
             ledger.preview, session, amounts=spec.amounts, unit=str(release.unit), window=release.window
         )
-        twin = identical.earlier(session, spec, request)
+        twin = _earlier(session, spec, request)
         try:
             after = preview(dataset.account_id, team=principal.team, project=request.project)
         except BudgetRefused as refusal:
             if twin is not None:
-                raise identical.refusal(twin) from refusal
+                raise _identical_to(twin) from refusal
             raise
         drawn = drawn_on(session, dataset.account_id, team=principal.team, project=request.project)
         quotas_after = tuple(preview(quota.id) for quota in drawn)
@@ -78,17 +82,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
     generator, params, plan = settled.generator, settled.params, settled.plan
     precision, expected = told(generator, params, plan, schema, nodes, request.assumed(), release.edge_types)
-    synthesised = release.edge_types if generator.carries(params) else ()
-    notices = (
-        *lasting_relations(schema, release.unit, release.window, release.edge_types),
-        *relations_left_out(schema, release.unit, release.edge_types),
-        *things_without_delta(schema, release.unit, release.edge_types, release.delta_atto),
-        *values_left_out(schema, release.edge_types, synthesised=synthesised),
-        *usable_for(release.chosen_because, params, plan, schema, release.edge_types, nodes),
-        *cautions(generator, params, plan, schema, nodes),
-        *true_edge_notices(generator, params, plan, schema, nodes),
-        *value_notices(generator, params, plan, schema, release.edge_types),
-    )
+    notices = planned_notices(generator, params, plan, schema, nodes, spec)
     return Plan(
         method=release.method,
         chosen_because=release.chosen_because,
@@ -104,7 +98,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         budget_after=after,
         quotas_after=quotas_after,
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
-        least_epsilon=policy_of(dataset).min_epsilon_per_job,
+        least_epsilon=ground.policy.min_epsilon_per_job,
         node_prices=_node_prices(schema, release.unit, cost),
         shares=shares_of(params),
         precision=precision,
@@ -145,7 +139,7 @@ def submit_job(
     digest = idempotency.payload_hash(request.content())
 
     def make(session: Session, standing: repository.Standing) -> Job:
-        turns.check_room(services.settings, standing)
+        check_room(services.settings, standing)
         if request.method == DECLARED:
             return declared.queue(session, services.settings, principal, request, key=key, digest=digest)
         prepared = prepare(session, principal, request, services.settings)
@@ -154,7 +148,7 @@ def submit_job(
         waits = needs_approval(dataset, spec.kind, spec.release.nano_epsilon)
         job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
         job.idempotency_key, job.payload_hash = key, digest
-        job.content_hash, job.project = identical.content_hash(spec), request.project
+        job.content_hash, job.project = content_hash(spec), request.project
         accelerators.route(session, settings, job, prepared.accelerator)
         if waits:
             job.state = JobState.AWAITING_APPROVAL
@@ -169,16 +163,82 @@ def submit_job(
                 expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
             )
         except GraphveilError:
-            identical.refuse(session, spec, request)
+            _refuse_repeat(session, spec, request)
             raise
-        while not repository.add(session, job, rung=not waits, alone=identical.is_refused(request)):
-            identical.refuse(session, spec, request)
+        while not repository.add(session, job, rung=not waits, alone=_is_refused(request)):
+            _refuse_repeat(session, spec, request)
         if waits:
             announcements.job_came_to(session, job)
         return job
 
     return idempotency.once(
         services.db, tenant=principal.tenant, key=key, key_id=principal.key_id, digest=digest, make=make
+    )
+
+
+def content_hash(spec: JobSpec) -> str:
+    """Hash what the release would be made from. It is SHA-256 (hex) of its canonical form. No data is
+    read."""
+    release = spec.release
+    return idempotency.payload_hash(
+        {
+            "version": release.dataset_version,
+            "method": release.method,
+            "params": registry.get(release.method).Params.in_full(release.params),
+            "nano_epsilon": release.nano_epsilon,
+            "delta_atto": release.delta_atto,
+            "edge_types": sorted(release.edge_types),
+            "unit": str(release.unit),
+            "window": release.window,
+            "seed": release.seed,
+            "kind": str(spec.kind),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A job that a request would repeat, and its state."""
+
+    id: str
+    state: str
+
+
+def _is_refused(request: JobRequest) -> bool:
+    """Tell whether a repeat is refused. Not of a request that says it wants one, nor of one that is one of
+    several draws among which a comparison decides."""
+    return not (request.repeat or request.comparison)
+
+
+def _earlier(session: Session, spec: JobSpec, request: JobRequest) -> Twin | None:
+    """Find the job that the request would repeat. It is published where there is one, else the newest under
+    way.
+
+    None for a request whose repeat is not refused.
+    """
+    if not _is_refused(request):
+        return None
+    found = repository.identical(session, spec.release.dataset_id, content_hash(spec))
+    return None if found is None else Twin(*found)
+
+
+def _refuse_repeat(session: Session, spec: JobSpec, request: JobRequest) -> None:
+    """Check that nothing of that content stands. IdenticalRelease where something does.
+
+    Under the lock of the dataset's account, which every job is added under, none comes after this look.
+    """
+    job = _earlier(session, spec, request)
+    if job is not None:
+        raise _identical_to(job)
+
+
+def _identical_to(job: Twin) -> IdenticalRelease:
+    """Say what a request is answered that would repeat the job."""
+    return IdenticalRelease(
+        f"Job {job.id} has the same content and is {job.state}. Its release costs nothing, and neither does "
+        "another sample of its model; ask with repeat: true to spend again.",
+        job_id=job.id,
+        state=job.state,
     )
 
 

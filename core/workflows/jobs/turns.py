@@ -1,5 +1,4 @@
-"""Which work a worker takes next. :mod:`core.jobs.turns` has the rule; here stands too who may have another
-job wait."""
+"""Which work a worker takes next. :mod:`core.jobs.turns` has the rule."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from core.audits.models import AuditState
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import ListState, VersionState
-from core.errors import TooManyJobs
 from core.identity.service import Principal
 from core.jobs import repository, turns
 from core.jobs import shard_repository as shards
@@ -21,7 +19,6 @@ from core.jobs.models import EvaluationState, Job, ShardState
 from core.jobs.repository import Standing
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
-from core.settings import Settings
 from core.streams import repository as streams
 from core.workflows.common.context import Services
 from core.workflows.jobs import abilities, abilities_repository
@@ -131,25 +128,3 @@ def standing(services: Services, principal: Principal) -> Standing:
     """Count the caller's jobs that have not ended."""
     with services.db.transaction() as session:
         return repository.standing(session, tenant=principal.tenant, key_id=principal.key_id)
-
-
-def check_room(settings: Settings, found: Standing) -> None:
-    """Check that who stands so may have another open job. Tenant and key may; it raises TooManyJobs
-    otherwise.
-
-    Requests of one moment do not see each other, and would wait for each other if they did: they may go past
-    the limit by as many as the service works on at a time.
-    """
-    for of, count, limit in (
-        ("key", found.of_key, settings.max_open_key_jobs),
-        ("tenant", found.of_tenant, settings.max_open_jobs),
-    ):
-        if count >= limit:
-            raise TooManyJobs(
-                f"{count} jobs of this {of} have not ended, and {limit} may be open: wait until some have, "
-                "or cancel some.",
-                of=of,
-                open=count,
-                limit=limit,
-                retry_after=settings.poll_after_seconds,
-            )

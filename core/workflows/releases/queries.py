@@ -18,7 +18,6 @@ from core.identity.service import Principal, require
 from core.jobs import repository, states
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobState
-from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.kinds import EntryKind, Filter
@@ -211,7 +210,7 @@ def published(session: Session, services: Services, principal: Principal, job_id
             retry_after=pause_seconds(services.settings, job.created_at),
         )
     if job.state != JobState.PUBLISHED:
-        outcome = budget_outcome(job)
+        outcome = jobs.budget_outcome(job)
         raise JobFailed(
             f"The job is {job.state}; it has no release. {'' if outcome is None else outcome.text}".strip(),
             state=job.state,

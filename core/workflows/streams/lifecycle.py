@@ -24,8 +24,8 @@ from core.streams.models import Stream as Row
 from core.streams.models import StreamState
 from core.workflows.common import paging
 from core.workflows.common.context import Services
-from core.workflows.jobs.expected import told
 from core.workflows.jobs.ground import node_counts
+from core.workflows.jobs.questions import told
 from core.workflows.streams.requests import StreamRequest
 from core.workflows.streams.terms import stream_terms, window_preview
 from graphveil.amounts import format_epsilon

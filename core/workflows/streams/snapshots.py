@@ -23,6 +23,7 @@ from core.graphs import formats
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
+from core.jobs.service import check_room
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -34,7 +35,6 @@ from core.workflows.common.context import Services
 from core.workflows.common.sweeps import sweep
 from core.workflows.datasets.ingest_work import fingerprint_key
 from core.workflows.datasets.upload import Counted, check_file, discard, too_large
-from core.workflows.jobs import turns
 from core.workflows.jobs.ground import ready_dataset
 from core.workflows.streams.queries import views
 from core.workflows.streams.tick_jobs import add_tick, check_windows
@@ -246,7 +246,7 @@ def _add(
 ) -> Snapshot:
     """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
     standing = jobs.standing(session, tenant=principal.tenant, key_id=principal.key_id)
-    turns.check_room(services.settings, standing)
+    check_room(services.settings, standing)
     number = 0 if row is None else row.number + 1
     job = add_tick(session, principal, stream, step, number)
     if row is None:

@@ -47,12 +47,14 @@ def test_every_moment_is_told_as_it_was(module_database: Database) -> None:
     look()
     with mock.patch.object(holdings, "STEPS_SHOWN", 4):
         present = call(module_database, service.statement, stream.id, steps=(1, 7))
-        again = call(module_database, service.statement, stream.id, steps=(1, 7), as_of=now(module_database))
+        again = call(
+            module_database, service.statement_at, stream.id, steps=(1, 7), as_of=now(module_database)
+        )
         assert again.model_copy(update={"as_of": None}) == present
         assert again.steps is not None
         assert (again.steps.steps, again.steps.complete) == ((1, 2, 3, 4), False)
     for moment, then, give_backs in told:
-        again = call(module_database, service.statement, stream.id, as_of=moment)
+        again = call(module_database, service.statement_at, stream.id, as_of=moment)
         assert again.as_of == moment
         assert again.model_copy(update={"as_of": None}) == then
         account, _ = call(module_database, history.snapshot, stream.id, moment)
@@ -67,10 +69,10 @@ def test_a_moment_that_is_none_is_refused(module_database: Database) -> None:
     account = open_account(module_database, domain=new_id("d"))
     for moment in (before, datetime.now(UTC) + timedelta(hours=1), datetime.now()):
         with pytest.raises(InvalidInput) as refused:
-            call(module_database, service.statement, account.id, as_of=moment)
+            call(module_database, service.statement_at, account.id, as_of=moment)
         assert refused.value.members["field"] == "as_of"
     with pytest.raises(NotFound):
-        call(module_database, service.statement, "acc_none", as_of=before)
+        call(module_database, service.statement_at, "acc_none", as_of=before)
 
 
 def test_a_past_moment_waits_for_what_is_being_written(module_database: Database) -> None:
@@ -80,7 +82,7 @@ def test_a_past_moment_waits_for_what_is_being_written(module_database: Database
             terms = {"unit": "edge", "window": None, "job_id": "job_1", "actor": "requester"}
             service.reserve(session, account.id, amounts={"epsilon": 5}, expires_in_seconds=None, **terms)
             moment = now(module_database)
-            asked = pool.submit(call, module_database, service.statement, account.id, as_of=moment)
+            asked = pool.submit(call, module_database, service.statement_at, account.id, as_of=moment)
             with pytest.raises(TimeoutError):
                 asked.result(timeout=0.5)
         assert asked.result(timeout=PATIENCE_SECONDS).reserved.nano_epsilon == 5

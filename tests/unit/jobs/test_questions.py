@@ -10,8 +10,7 @@ import pytest
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.workflows.jobs.assumed import Assume, check_assumed
-from core.workflows.jobs.expected import answers
-from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, hubs_found, ladder_within
+from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, answers, hubs_found, ladder_within
 
 NODES = 2000
 DRAWS = 200_000

@@ -35,7 +35,7 @@ from core.privacy.reads import people_things
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.reports.precision import planned, within
-from core.workflows.jobs.expected import told as expected
+from core.workflows.jobs.questions import told as expected
 from tests.support.typed_neighbours import told
 from tests.unit.methods.profiles.test_profiles_neighbours import require_hidden
 

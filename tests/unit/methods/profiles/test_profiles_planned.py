@@ -15,7 +15,7 @@ from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.reports.precision import planned
-from core.workflows.jobs.expected import told
+from core.workflows.jobs.questions import told
 from tests.support.replaced_persons import CLASS, TIMED, built, schema_of, some_records
 
 SCHEMA = schema_of(TIMED, CLASS)
