@@ -92,7 +92,7 @@ def balance(
             product, miss = product + shift, after
         clear(start, others, places[0], x)
         for _ in range(visit + 1):
-            if count <= target and total <= wanted:
+            if (count - target) / max(target, 1) + (total - wanted) / max(wanted, TINY) <= 0:
                 break
             made += 1
             move, shift = swapping(rows, (product, aim, band, steer), rng)
