@@ -2,8 +2,9 @@
 
 They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
 arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
-and in the second as much as its three corners weigh. Moves that add triangles and moves that lose some take
-turns; one is made if both relative misses together become smaller.
+and in the second as much as its three corners weigh. Moves that lose some have turns where the two numbers
+are above their aims, added up relative to these: where clustering is barely above and triangles are lacking,
+hardly one is worth it. A move is made if both relative misses together become smaller.
 """
 
 from __future__ import annotations
