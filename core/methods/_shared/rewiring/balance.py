@@ -2,8 +2,8 @@
 
 They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
 arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
-and in the second as much as its three corners weigh. Moves that lose some have turns where the two numbers
-are above their aims, added up relative to these: where clustering is barely above and triangles are lacking,
+and in the second as much as its three corners weigh. Moves that lose some have turns where there
+are too many triangles, or clustering is further above its aim than triangles are below: where these lack more,
 hardly one is worth it. A move is made if both relative misses together become smaller.
 """
 
@@ -94,7 +94,8 @@ def balance(
             product, miss = product + shift, after
         clear(start, others, places[0], x)
         for _ in range(visit + 1):
-            if (count - target) / max(target, 1) + (total - wanted) / max(wanted, TINY) <= 0:
+            off = (count - target) / max(target, 1) + (total - wanted) / max(wanted, TINY)
+            if count <= target and off <= 0:
                 break
             made += 1
             move, shift = swapping(rows, (product, aim, band, steer), rng)
