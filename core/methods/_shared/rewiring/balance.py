@@ -3,8 +3,8 @@
 They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
 arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
 and in the second as much as its three corners weigh. Moves that lose some have turns where there
-are too many triangles, or clustering is further above its aim than triangles are below: where these lack more,
-hardly one is worth it. A move is made if both relative misses together become smaller.
+are too many triangles, or clustering is further above its aim than triangles are below it: elsewhere hardly
+one is worth it. A move is made if both relative misses together become smaller.
 """
 
 from __future__ import annotations
