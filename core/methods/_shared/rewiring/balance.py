@@ -2,8 +2,9 @@
 
 They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
 arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
-and in the second as much as its three corners weigh. Moves that add triangles and moves that lose some take
-turns; one is made if both relative misses together become smaller.
+and in the second as much as its three corners weigh. Moves that lose some have turns where there
+are too many triangles, or clustering is further above its aim than triangles are below it: elsewhere hardly
+one is worth it. A move is made if both relative misses together become smaller.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def balance(
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
-            move, shift = closing(rows, weight, places[0], x, pairs[number], LOOKS, np.inf, steered, own)
+            v, y = pairs[number, 0], pairs[number, 1]
+            move, shift = closing(rows, weight, places[0], x, v, y, LOOKS, np.inf, steered, own)
             if move[4] < 0:
                 continue
             joins = weighed(rows, weight, places, move)
@@ -92,7 +94,8 @@ def balance(
             product, miss = product + shift, after
         clear(start, others, places[0], x)
         for _ in range(visit + 1):
-            if count <= target and total <= wanted:
+            off = (count - target) / max(target, 1) + (total - wanted) / max(wanted, TINY)
+            if count <= target and off <= 0:
                 break
             made += 1
             move, shift = swapping(rows, (product, aim, band, steer), rng)
