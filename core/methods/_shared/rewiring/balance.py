@@ -2,9 +2,8 @@
 
 They bring the number of triangles and the damped sum of clustering to their aims together. Graphs and
 arguments are those of :mod:`core.methods._shared.rewiring.moves`. A triangle counts one in the first number,
-and in the second as much as its three corners weigh. Moves that lose some have turns where there
-are too many triangles, or clustering is further above its aim than triangles are below it: elsewhere hardly
-one is worth it. A move is made if both relative misses together become smaller.
+and in the second as much as its three corners weigh. Moves that add triangles and moves that lose some take
+turns; one is made if both relative misses together become smaller.
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ def balance(
             product, miss = product + shift, after
         clear(start, others, places[0], x)
         for _ in range(visit + 1):
-            off = (count - target) / max(target, 1) + (total - wanted) / max(wanted, TINY)
-            if count <= target and off <= 0:
+            if count <= target and total <= wanted:
                 break
             made += 1
             move, shift = swapping(rows, (product, aim, band, steer), rng)
