@@ -84,7 +84,8 @@ class EdgeCollector:
         times = times_of(table["time"]) if "time" in table.column_names else None
         content = []
         for code, edge_type in enumerate(self.schema.edge_types):
-            rows = np.flatnonzero(codes == code)
+            whole = len(self.schema.edge_types) == 1 and not faults
+            rows = np.arange(len(codes)) if whole else np.flatnonzero(codes == code)
             if not len(rows):
                 continue
             self._look_up(edge_type, table, positions)
@@ -133,7 +134,9 @@ class EdgeCollector:
         found: Mapping[tuple[str, str], np.ndarray],
         faults: list[Fault],
     ) -> tuple[np.ndarray, np.ndarray]:
-        source, target = found["source", edge_type.source][rows], found["target", edge_type.target][rows]
+        source, target = found["source", edge_type.source], found["target", edge_type.target]
+        if len(rows) < len(source):
+            source, target = source[rows], target[rows]
         if "source_type" in table.column_names and len(self.universe) > 1:
             shown_as = [self.schema.node_type(each).in_files for each in self.universe]
             names = pa.array(shown_as, type=pa.string())
@@ -164,8 +167,8 @@ class EdgeCollector:
         for end, name, positions in zip(
             ENDS, (edge_type.source, edge_type.target), (source, target), strict=True
         ):
-            missing = rows[positions < 0]
-            if len(missing):
+            if positions.min(initial=0) < 0:
+                missing = rows[positions < 0]
                 faults.append(Fault(missing, end, partial(self._explain, end, name), name))
 
     def _explain(self, end: str, node_type: str, value: object) -> str:
