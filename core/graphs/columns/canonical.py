@@ -80,6 +80,7 @@ def merge_edges(
         source, target, step, merged, loops = _merge_packed(
             source, target, step, source_bits, target_bits, loops=not edge_type.homogeneous, mirrored=mirrored
         )
+        source, target, step = _narrow(source, target, step, source_count, target_count)
         return Merged(EdgeTable(source, target, step), loops, merged)
     if edge_type.homogeneous:
         kept = source != target
@@ -189,20 +190,22 @@ def _merge_packed(
         keys[count : count + len(key)] = key
         count += len(key)
     dropped, made = len(source) - count, 0
-    keys = sorted_keys(keys[:count])
-    source, target = (np.empty(count, np.int32 if b <= 31 else np.int64) for b in (source_bits, target_bits))
+    ordered = sorted_keys(keys[:count])
+    if max(source_bits, target_bits) > 31:
+        room = np.empty(2 * count, np.int64)
+    else:  # what was sorted from is free, unless it was sorted in place
+        room = (np.empty_like(keys) if np.may_share_memory(keys, ordered) else keys).view(np.int32)
+    source, target = room[:count], room[count : 2 * count]
     step = None if step is None else np.zeros(count, np.int32)
-    for key in distinct(keys):
+    for key in distinct(ordered):
         rows = slice(made, made + len(key))
         target[rows] = key & np.uint64((1 << target_bits) - 1)
         source[rows] = key >> np.uint64(target_bits) & np.uint64((1 << source_bits) - 1)
         if step is not None and source_bits + target_bits < 64:
             step[rows] = key >> shift
         made += len(key)
-    for column in (source, target) if step is None else (source, target, step):
-        column.resize(made, refcheck=False)
-        column.flags.writeable = False
-    return source, target, step, count - made, dropped
+    keys.flags.writeable = room.flags.writeable = made < count // 2  # copied, where few are left of them
+    return room[:made], room[count : count + made], step if step is None else step[:made], count - made, dropped
 
 
 def _merge_places(
