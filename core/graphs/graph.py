@@ -75,7 +75,7 @@ class Graph:
     def of_canonical(
         cls, schema: GraphSchema, nodes: Mapping[str, NodeTable], edges: Mapping[str, EdgeTable]
     ) -> Graph:
-        """Build the graph of tables of every edge type that :func:`merge_edges` made, which stay as they are."""
+        """Build the graph of tables that :func:`merge_edges` made: one of each edge type, kept as it is."""
         return cls(schema, MappingProxyType(canonical_nodes(schema, nodes)), MappingProxyType(dict(edges)))
 
     def weighted(self, weights: Mapping[str, np.ndarray]) -> Graph:

@@ -205,7 +205,8 @@ def _merge_packed(
             step[rows] = key >> shift
         made += len(key)
     keys.flags.writeable = room.flags.writeable = made < count // 2  # copied, where few are left of them
-    return room[:made], room[count : count + made], step if step is None else step[:made], count - made, dropped
+    source, target, step = room[:made], room[count : count + made], None if step is None else step[:made]
+    return source, target, step, count - made, dropped
 
 
 def _merge_places(
