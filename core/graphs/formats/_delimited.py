@@ -92,7 +92,8 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
                 body, first = chunk[looked.start :], looked.line
         line += lines
         if layout is not None and body:
-            for batch in _cut(request, layout, body, first, done, _BATCH_BYTES):
+            size = _BATCH_BYTES if len(body) >= 2 * _BATCH_BYTES else len(body)
+            for batch in _cut(request, layout, body, first, done, size):
                 if watch is not None and batch.table is not None:
                     watch.add(batch.table)
                 yield batch
