@@ -71,6 +71,13 @@ class Graph:
             raise ValueError(f"edges of undeclared types: {sorted(unknown)}")
         return cls(schema, MappingProxyType(nodes), MappingProxyType(tables))
 
+    @classmethod
+    def of_canonical(
+        cls, schema: GraphSchema, nodes: Mapping[str, NodeTable], edges: Mapping[str, EdgeTable]
+    ) -> Graph:
+        """Build the graph of tables that :func:`merge_edges` made: one of each edge type, kept as it is."""
+        return cls(schema, MappingProxyType(canonical_nodes(schema, nodes)), MappingProxyType(dict(edges)))
+
     def weighted(self, weights: Mapping[str, np.ndarray]) -> Graph:
         """Attach weights. Raises ValueError where a relation has another number of edges, or attributes."""
         edges = dict(self.edges)

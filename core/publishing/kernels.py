@@ -48,7 +48,7 @@ def compile_kernels(progress: Progress) -> None:
     not installed is left out: no release here uses its kernels.
     """
     release_all()
-    sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
+    sorted_keys(np.arange(MANY, dtype=np.uint64)[::-1].copy())  # which these graphs are too small for
     _draw_shards()
     _draw_groups()
     near_keys(np.full(NODES, 3), NODES, noise_generator())

@@ -16,13 +16,12 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.columns.key_sort import sorted_keys
+from core.graphs.columns.key_sort import STRETCH, distinct, sorted_keys, stretches
 from core.graphs.columns.merging import Fault, checked, faults_of, merge_values
 from core.graphs.columns.tables import EdgeTable, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 
 _INT32_MAX = np.iinfo(np.int32).max
-STRETCH = 1 << 20  # rows that are looked at together
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,15 @@ def merge_edges(
     loops = 0
     if values is None and _stands(edge_type, table):
         return Merged(EdgeTable(*_narrow(source, target, step, source_count, target_count)), 0, 0)
+    source_bits, target_bits = (source_count - 1).bit_length(), (target_count - 1).bit_length()
+    step_bits = 0 if step is None else (schema.steps - 1).bit_length()
+    mirrored = edge_type.homogeneous and not edge_type.directed
+    if values is None and source_bits + target_bits + step_bits <= 64:
+        source, target, step, merged, loops = _merge_packed(
+            source, target, step, source_bits, target_bits, loops=not edge_type.homogeneous, mirrored=mirrored
+        )
+        source, target, step = _narrow(source, target, step, source_count, target_count)
+        return Merged(EdgeTable(source, target, step), loops, merged)
     if edge_type.homogeneous:
         kept = source != target
         loops = len(kept) - int(np.count_nonzero(kept))
@@ -82,17 +90,13 @@ def merge_edges(
             step = None if step is None else step[kept]
             values = None if values is None else values.of_edges(kept, len(kept))
             time = None if time is None else time[kept]
-        if not edge_type.directed:
-            source, target = np.minimum(source, target), np.maximum(source, target)
-    source_bits, target_bits = (source_count - 1).bit_length(), (target_count - 1).bit_length()
-    step_bits = 0 if step is None else (schema.steps - 1).bit_length()
+    if mirrored:
+        source, target = np.minimum(source, target), np.maximum(source, target)
     place = None
     if values is not None:
         source, target, step, merged, place = _merge_places(
             source, target, step, (source_bits, target_bits, step_bits)
         )
-    elif source_bits + target_bits + step_bits <= 64:
-        source, target, step, merged = _merge_packed(source, target, step, source_bits, target_bits)
     else:
         source, target, step, merged = _merge_columns(source, target, step)
     source, target, step = _narrow(source, target, step, source_count, target_count)
@@ -154,7 +158,7 @@ def _check(edge_type: EdgeType, steps: int, source_count: int, target_count: int
             raise ValueError(f"column {name!r} of edge type {edge_type.name!r} has another length")
         if column.dtype.kind not in "iu":
             raise ValueError(f"column {name!r} of edge type {edge_type.name!r} must hold integers")
-        if len(column) and (int(column.min()) < 0 or int(column.max()) >= bound):
+        if len(column) and int(column.view(f"u{column.itemsize}").max()) >= bound:  # negative ones are large
             raise ValueError(f"column {name!r} of edge type {edge_type.name!r} leaves 0..{bound - 1}")
 
 
@@ -162,27 +166,47 @@ _Columns = tuple[np.ndarray, np.ndarray, np.ndarray | None, int]
 
 
 def _merge_packed(
-    source: np.ndarray, target: np.ndarray, step: np.ndarray | None, source_bits: int, target_bits: int
-) -> _Columns:
+    source: np.ndarray,
+    target: np.ndarray,
+    step: np.ndarray | None,
+    source_bits: int,
+    target_bits: int,
+    *,
+    loops: bool = True,
+    mirrored: bool = False,
+) -> tuple[*_Columns, int]:
+    """Merge by keys. The last number counts loops that were dropped, where they are not to stay."""
     shift = np.uint64(min(source_bits + target_bits, 63))  # 64 is undefined in C; then every step is 0
-    key = source.astype(np.uint64)
-    key <<= np.uint64(target_bits)
-    key |= target.astype(np.uint64)
-    if step is not None:
-        key |= step.astype(np.uint64) << shift
-    rows = len(key)
-    if rows and not bool(np.all(key[1:] > key[:-1])):
-        key = sorted_keys(key)
-        first = np.empty(rows, dtype=bool)
-        first[0] = True
-        np.not_equal(key[1:], key[:-1], out=first[1:])
-        key = key[first]
-    target = key & np.uint64((1 << target_bits) - 1)
-    if step is not None:
-        step = key >> shift if source_bits + target_bits < 64 else np.zeros_like(key)
-    key >>= np.uint64(target_bits)
-    source = key & np.uint64((1 << source_bits) - 1)
-    return source, target, step, rows - len(key)
+    keys, count = np.empty(len(source), dtype=np.uint64), 0
+    for rows in stretches(len(source)):
+        low, high = source[rows], target[rows]
+        if mirrored:
+            low, high = np.minimum(low, high), np.maximum(low, high)
+        key = low.astype(np.uint64) << np.uint64(target_bits) | high.astype(np.uint64)
+        if step is not None:
+            key |= step[rows].astype(np.uint64) << shift
+        if not loops and not (kept := low != high).all():
+            key = key[kept]
+        keys[count : count + len(key)] = key
+        count += len(key)
+    dropped, made = len(source) - count, 0
+    ordered = sorted_keys(keys[:count])
+    if max(source_bits, target_bits) > 31:
+        room = np.empty(2 * count, np.int64)
+    else:  # what was sorted from is free, unless it was sorted in place
+        room = (np.empty_like(keys) if np.may_share_memory(keys, ordered) else keys).view(np.int32)
+    source, target = room[:count], room[count : 2 * count]
+    step = None if step is None else np.zeros(count, np.int32)
+    for key in distinct(ordered):
+        rows = slice(made, made + len(key))
+        target[rows] = key & np.uint64((1 << target_bits) - 1)
+        source[rows] = key >> np.uint64(target_bits) & np.uint64((1 << source_bits) - 1)
+        if step is not None and source_bits + target_bits < 64:
+            step[rows] = key >> shift
+        made += len(key)
+    keys.flags.writeable = room.flags.writeable = made < count // 2  # copied, where few are left of them
+    source, target, step = room[:made], room[count : count + made], None if step is None else step[:made]
+    return source, target, step, count - made, dropped
 
 
 def _merge_places(

@@ -43,7 +43,7 @@ _THOUSANDS = r"^\s*[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:[.][0-9]+)?\s*$"
 _COMMA = r"^\s*([-+]?[0-9]*),([0-9]+(?:[eE][-+]?[0-9]+)?)\s*$"
 _CAREFUL_LINES = 1 << 16
 _PART_BYTES = 1 << 20  # around a fault, this much is read slowly
-_BLOCK_BYTES = 4 << 20  # what one thread parses at a time
+_BATCH_BYTES = 4 << 20  # a batch: its columns stay in memory that is used again
 ONE_FIELD = (
     "the lines have one field each, and an edge has two ends: none of , ; | :: tab and space splits them; "
     "set the option delimiter to what does, or send a list of nodes as the part nodes"
@@ -92,10 +92,11 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
                 body, first = chunk[looked.start :], looked.line
         line += lines
         if layout is not None and body:
-            batch = _batch(request, layout, body, first, done)
-            if watch is not None and batch.table is not None:
-                watch.add(batch.table)
-            yield batch
+            size = _BATCH_BYTES if len(body) >= 2 * _BATCH_BYTES else len(body)
+            for batch in _cut(request, layout, body, first, done, size):
+                if watch is not None and batch.table is not None:
+                    watch.add(batch.table)
+                yield batch
     if watch is not None and (reason := watch.doubt()):
         _doubt(request, asking.of_sorts(reason))
     if layout is None:
@@ -218,17 +219,24 @@ def _tell_left(request: ReadRequest, reading: Reading, place: int) -> None:
         request.notes.skipped[column.name] = None
 
 
+def _cut(
+    request: ReadRequest, layout: _Layout, body: bytes, first: int, done: int, size: int
+) -> Iterator[Batch]:
+    """Cut lines into batches of about so many bytes."""
+    position, line = 0, first
+    while position < len(body):
+        end = body.find(b"\n", position + size) + 1 or len(body)
+        part = body[position:end]
+        yield _batch(request, layout, part, line, done - len(body) + end)
+        position, line = end, line + part.count(b"\n")
+
+
 def _batch(request: ReadRequest, layout: _Layout, body: bytes, first: int, done: int) -> Batch:
     def carefully() -> Iterator[Careful]:
         return _carefully(request, layout, body, first)
 
     def parts() -> Iterator[Batch]:
-        position, line = 0, first
-        while position < len(body):
-            end = body.find(b"\n", position + _PART_BYTES) + 1 or len(body)
-            part = body[position:end]
-            yield _batch(request, layout, part, line, done)
-            position, line = end, line + part.count(b"\n")
+        return _cut(request, layout, body, first, done, _PART_BYTES)
 
     table = _columns(request, layout, body)
     divides = 0 < body.find(b"\n", _PART_BYTES) + 1 < len(body)  # one long line is no parts but itself
@@ -334,7 +342,7 @@ def _parsed(request: ReadRequest, layout: _Layout, body: bytes, integers: frozen
     try:
         return pacsv.read_csv(
             pa.BufferReader(body),
-            read_options=pacsv.ReadOptions(column_names=named, block_size=_BLOCK_BYTES),
+            read_options=pacsv.ReadOptions(column_names=named, block_size=2 * _BATCH_BYTES),
             parse_options=pacsv.ParseOptions(
                 delimiter=layout.delimiter if quoted else "\t", quote_char='"' if quoted else False
             ),

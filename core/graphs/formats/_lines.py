@@ -22,6 +22,7 @@ from core.graphs.uploads.packed import DAMAGED
 
 _RECORD = re.compile(rb"(?m)^[ \t\r]*+[^ \t\r\n]")
 _HEAD_BYTES = 1 << 16
+_READ_BYTES = 4 << 20  # at a time behind the first chunk, which shows how all are read
 
 
 def opened(request: ReadRequest) -> tuple[Text, Iterator[bytes]]:
@@ -53,7 +54,7 @@ def _blocks(request: ReadRequest) -> Iterator[bytes]:
     with open_bytes(request) as file:
         while True:
             try:
-                block = file.read(limits.chunk_bytes)
+                block = file.read(min(limits.chunk_bytes, _READ_BYTES) if total else limits.chunk_bytes)
             except DAMAGED as error:
                 damaged(request, error)
             if not block:
@@ -77,12 +78,12 @@ def _pieces(request: ReadRequest, blocks: Iterator[bytes], whole: bool) -> Itera
             break
         cut = len(block) if whole else block.rfind(b"\n") + 1
         if cut:
-            yield rest + block[:cut]
+            yield rest + block[:cut] if rest or cut < len(block) else block
             line += block.count(b"\n")
             rest = block[cut:]
         else:
             rest += block
-            if len(rest) > request.limits.max_line_bytes:
+            if len(rest) > max(request.limits.max_line_bytes, request.limits.chunk_bytes):
                 message = f"the line exceeds {request.limits.max_line_bytes} bytes; end lines with LF"
                 reject(request.file, message, line=line)
     if rest:

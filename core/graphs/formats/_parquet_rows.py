@@ -144,6 +144,9 @@ def _row_bytes(request: ReadRequest, table: pa.Table, first_row: int) -> np.ndar
 
 def _parts(table: pa.Table, lengths: np.ndarray, most_bytes: int) -> Iterator[pa.Table]:
     """Cut the table so that the texts of each part unpack to about ``most_bytes`` at most."""
+    if not lengths.any():
+        yield table
+        return
     numbers = (np.cumsum(lengths) - lengths) // most_bytes
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), table.num_rows]
     for begin, end in pairwise(cuts):

@@ -115,7 +115,7 @@ def assemble_edges(
     broken_nodes = broken_degrees(schema, tables)
     if broken_nodes:
         _reject_degrees(schema, broken_nodes, collector, sources, limits)
-    return Assembled(Graph.build(schema, nodes, tables), counts)
+    return Assembled(Graph.of_canonical(schema, nodes, tables), counts)
 
 
 def read_nodes(

@@ -56,6 +56,34 @@ class EdgeRows:
     values: ValueRows = field(default_factory=ValueRows)
 
 
+class Gathered:
+    """Rows whose columns grow in place: what is gathered needs no room a second time when it is complete."""
+
+    def __init__(self) -> None:
+        self._columns: list[np.ndarray] = []
+        self._rows = 0
+
+    def add(self, columns: Iterable[np.ndarray]) -> None:
+        """Add rows. Columns widen to the types of all."""
+        columns = tuple(columns)
+        self._columns = self._columns or [np.empty(0, column.dtype) for column in columns]
+        rows = self._rows + len(columns[0])
+        for place, column in enumerate(columns):
+            held = self._columns[place]
+            if column.dtype != held.dtype:
+                held = self._columns[place] = held.astype(np.promote_types(held.dtype, column.dtype))
+            if rows > len(held):
+                held.resize(max(rows, len(held) + len(held) // 4), refcheck=False)
+            held[self._rows : rows] = column
+        self._rows = rows
+
+    def columns(self) -> list[np.ndarray]:
+        """Return the columns, none where nothing was added."""
+        for held in self._columns:
+            held.resize(self._rows, refcheck=False)
+        return self._columns
+
+
 class EdgeCollector:
     """Rows of an edge list, gathered by type. They are resolved against the universe, in 8 to 20 bytes each,
     and 4 or 8 for each value."""
@@ -70,7 +98,7 @@ class EdgeCollector:
         self.schema, self.universe, self.mend_time = schema, universe, mend_time
         self.rows_again = rows_again
         self.kinds = Kinds.of(schema, "edge")
-        self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
+        self.parts = {t.name: Gathered() for t in schema.edge_types}
         self.attributes = list(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
         self.clipped = dict.fromkeys(self.parts, 0)
 
@@ -84,7 +112,8 @@ class EdgeCollector:
         times = times_of(table["time"]) if "time" in table.column_names else None
         content = []
         for code, edge_type in enumerate(self.schema.edge_types):
-            rows = np.flatnonzero(codes == code)
+            whole = len(self.schema.edge_types) == 1 and not faults
+            rows = np.arange(len(codes)) if whole else np.flatnonzero(codes == code)
             if not len(rows):
                 continue
             self._look_up(edge_type, table, positions)
@@ -133,7 +162,9 @@ class EdgeCollector:
         found: Mapping[tuple[str, str], np.ndarray],
         faults: list[Fault],
     ) -> tuple[np.ndarray, np.ndarray]:
-        source, target = found["source", edge_type.source][rows], found["target", edge_type.target][rows]
+        source, target = found["source", edge_type.source], found["target", edge_type.target]
+        if len(rows) < len(source):
+            source, target = source[rows], target[rows]
         if "source_type" in table.column_names and len(self.universe) > 1:
             shown_as = [self.schema.node_type(each).in_files for each in self.universe]
             names = pa.array(shown_as, type=pa.string())
@@ -164,8 +195,8 @@ class EdgeCollector:
         for end, name, positions in zip(
             ENDS, (edge_type.source, edge_type.target), (source, target), strict=True
         ):
-            missing = rows[positions < 0]
-            if len(missing):
+            if positions.min(initial=0) < 0:
+                missing = rows[positions < 0]
                 faults.append(Fault(missing, end, partial(self._explain, end, name), name))
 
     def _explain(self, end: str, node_type: str, value: object) -> str:
@@ -227,7 +258,7 @@ class EdgeCollector:
                 ends.append(steps_of(self.schema, part.time))
                 if part.edge_type.once or part.edge_type.ordered:
                     ends.append(part.time)
-            self.parts[part.edge_type.name].append((*ends, *part.values.columns))
+            self.parts[part.edge_type.name].add((*ends, *part.values.columns))
             self.clipped[part.edge_type.name] += part.values.clipped
 
     def columns(self, edge_type: EdgeType) -> tuple[EdgeTable, np.ndarray | None]:
@@ -236,14 +267,10 @@ class EdgeCollector:
 
         The rows are handed over: a second call gives none.
         """
-        parts = self.parts.pop(edge_type.name, [])
-        self.parts[edge_type.name] = []
+        parts, self.parts[edge_type.name] = self.parts[edge_type.name], Gathered()
         timed = edge_type.once or edge_type.ordered
         width = 2 + edge_type.temporal + timed
-        joined = [
-            np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int32)
-            for i in range(width + len(edge_type.attributes))
-        ]
+        joined = parts.columns() or [np.empty(0, np.int32)] * (width + len(edge_type.attributes))
         step = joined[2] if edge_type.temporal else None
         names = [attribute.name for attribute in edge_type.attributes]
         values = EdgeValues(dict(zip(names, joined[width:], strict=True))) if names else None

@@ -39,11 +39,13 @@ class NodeIndex:
         if pa.types.is_dictionary(column.type):
             column = as_text(column)
         values, valid, _ = integers_of(column)
+        if valid.all() and int(values.view(np.uint64).max(initial=0)) < self.count:  # negative ones are large
+            return values
         return np.where(valid & (values >= 0) & (values < self.count), values, -1)
 
     def lookup_ends(self, columns: list[pa.ChunkedArray]) -> list[np.ndarray]:
         """Look up each column. Columns of one Arrow type share one hash table of ids."""
-        if len({column.type for column in columns}) > 1:
+        if self.ids is None or len({column.type for column in columns}) > 1:
             return [self.lookup(column) for column in columns]
         joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
         positions = self.lookup(joined)

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.graphs.columns.key_sort import sorted_keys
+from core.graphs.columns.key_sort import distinct, sorted_keys, stretches
 from core.graphs.graph import Graph
 from core.graphs.schema.partable import Slots
 from core.graphs.stored.parted import PartedGraph, groups, sorted_pairs
@@ -34,7 +34,8 @@ def fingerprint(graph: Graph, key: bytes) -> str:
     injective on edge sets. O(m log m) time, about 24 bytes an edge.
     """
     digest, ranks = _begun(graph, _joined_nodes(graph), key)
-    digest.update(_pairs(graph, ranks).astype("<u8", copy=False).data)
+    for pairs in distinct(_pairs(graph, ranks)):
+        digest.update(pairs.astype("<u8", copy=False).data)
     return digest.hexdigest()
 
 
@@ -121,21 +122,24 @@ def _joined_nodes(graph: Graph) -> dict[str, np.ndarray]:
     masks = {name: np.zeros(table.count, dtype=bool) for name, table in graph.nodes.items()}
     for edge_type in graph.schema.edge_types:
         table = graph.edges[edge_type.name]
-        masks[edge_type.source][table.source] = True
-        masks[edge_type.target][table.target] = True
+        for rows in stretches(table.count):
+            masks[edge_type.source][table.source[rows].astype(np.intp)] = True
+            masks[edge_type.target][table.target[rows].astype(np.intp)] = True
     return masks
 
 
 def _pairs(graph: Graph, ranks: dict[str, np.ndarray]) -> np.ndarray:
-    keys = [np.empty(0, dtype=np.uint64)]
+    """Sort the pairs of ranks, packed into keys; one may stand several times."""
+    keys, done = np.empty(sum(table.count for table in graph.edges.values()), dtype=np.uint64), 0
+    small = {name: own.astype(np.uint32) for name, own in ranks.items()}  # more of them in the caches
     for edge_type in graph.schema.edge_types:
         table = graph.edges[edge_type.name]
-        one, other = ranks[edge_type.source][table.source], ranks[edge_type.target][table.target]
-        key = np.minimum(one, other)
-        key <<= np.uint64(32)
-        key |= np.maximum(one, other)
-        keys.append(key)
-    joined = sorted_keys(np.concatenate(keys))
-    first = np.ones(len(joined), dtype=bool)
-    np.not_equal(joined[1:], joined[:-1], out=first[1:])
-    return joined[first]
+        for rows in stretches(table.count):
+            one = small[edge_type.source].take(table.source[rows])
+            other = small[edge_type.target].take(table.target[rows])
+            own = keys[done : done + len(one)]
+            np.minimum(one, other, out=own)
+            own <<= np.uint64(32)
+            own |= np.maximum(one, other)
+            done += len(one)
+    return sorted_keys(keys)

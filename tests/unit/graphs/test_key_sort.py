@@ -8,6 +8,7 @@ import pytest
 from core.graphs.columns import canonical, key_sort
 from core.graphs.columns.tables import EdgeTable, NodeTable
 from core.graphs.graph import Graph
+from core.graphs.ingest.relations import Gathered
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.stored import fingerprint
 
@@ -44,6 +45,39 @@ def test_random_keys_are_sorted_as_numpy_sorts_them(bits: int) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_keys_in_order_stay_where_they_are() -> None:
+    keys = np.arange(100, dtype=np.uint64) << np.uint64(40)
+    assert key_sort.sorted_keys(keys) is keys
+
+
+@pytest.mark.parametrize("stretch", [1, 3, 64])
+def test_keys_come_once_however_they_are_cut(stretch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_sort, "STRETCH", stretch)
+    keys = np.sort(np.random.default_rng(0).integers(0, 40, 60, dtype=np.uint64))
+    assert np.concatenate(list(key_sort.distinct(keys))).tolist() == np.unique(keys).tolist()
+
+
+def test_gathered_columns_grow_and_widen() -> None:
+    gathered = Gathered()
+    assert gathered.columns() == []
+    parts = [np.arange(start, start + size) for start, size in ((0, 5), (5, 0), (5, 9), (14, 1))]
+    for part in parts:
+        gathered.add((part.astype(np.int32), part.astype(np.int32 if part[:1].sum() < 5 else np.int64)))
+    narrow, wide = gathered.columns()
+    assert (narrow.dtype, wide.dtype) == (np.int32, np.int64)
+    assert narrow.tolist() == wide.tolist() == list(range(15))
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_merged_columns_cannot_be_written(few: bool) -> None:
+    ends = np.random.default_rng(0).integers(0, 4 if few else 500, (2, 900))
+    schema, nodes = GraphSchema(node_types=(NodeType(count=500),)), {"node": NodeTable(500)}
+    merged = canonical.merge_edges(schema, schema.edge_types[0], nodes, EdgeTable(ends[0], ends[1]))
+    for column in (merged.edges.source, merged.edges.target):
+        assert canonical.frozen(column) is column
+        assert few == (column.base is None)
+
+
 @pytest.mark.parametrize("temporal", [False, True])
 def test_a_graph_and_its_fingerprint_are_the_same_either_way(
     temporal: bool, monkeypatch: pytest.MonkeyPatch
@@ -64,6 +98,8 @@ def test_a_graph_and_its_fingerprint_are_the_same_either_way(
         return merged, Graph.build(schema, nodes, {edge_type.name: rows})
 
     merged, graph = built()
+    monkeypatch.setattr(key_sort, "STRETCH", 7)
+    assert built()[1].equals(graph)
     monkeypatch.setattr(key_sort, "MANY", 1 << 40)
     as_before, before = built()
     assert graph.equals(before)
