@@ -283,18 +283,18 @@ class Sharding:
 
     ``counted``: parameters with which it can, where all others are left out. ``require(params)`` raises
     ``errors.NotAccepted`` with the field to mend for others. ``fit_parts``: the same plan, reads and noise as
-    of the same graph in memory. ``degrees(model)``: by relation, those expected of its nodes, or of sources
-    and targets, in all steps. ``shards(model, orders, rng, shard_edges)``: the law of shards of about so many
-    edges each; ``orders``, by node type: which node of the model each of the law is. ``draw_shard(law,
+    of the same graph in memory. ``shards(model, orders, rng, shard_edges)``: the law of shards of about so
+    many edges each; ``orders``, by node type: which node of the model each of the law is. ``draw_shard(law,
     number, shards, folder)``: one shard of a stored law, the same bytes each time, and its cell's pairs.
+    ``degrees(model)``, where edges may carry values: by relation, those expected of its nodes in all steps.
     """
 
     counted: Mapping[str, Any]
     require: Callable[[Any], None]
     fit_parts: Callable[[PrivateParts, PrivacyPlan, Any, Progress], FittedModel]
-    degrees: Callable[[Any], Mapping[str, Sequence[np.ndarray]]]
     shards: Callable[[Any, Mapping[str, np.ndarray], Rng, int], ShardLaw]
     draw_shard: Callable[[Path, int, int, Path], tuple[GraphPart, Slots]]
+    degrees: Callable[[Any], Mapping[str, Sequence[np.ndarray]]] | None = None
 
 
 def no_claim(params: Any, public: PublicFacts) -> Claimed | None:

@@ -106,7 +106,8 @@ def require_referable(schema: GraphSchema) -> None:
         if kind.protected or kind.degree_bound is not None:
             raise ValueError(
                 f"node type {kind.name!r} is protected or has a degree_bound, and of edges that stay "
-                "elsewhere degrees are counted, but nobody's edges are kept in an order and no bound is checked"
+                "elsewhere degrees are counted, but nobody's edges are kept in an order and no bound is "
+                "checked"
             )
 
 

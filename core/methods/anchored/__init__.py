@@ -227,9 +227,9 @@ EDGES = Method(
         COUNTED,
         require_counts,
         late("core.methods.anchored.fit:fit"),
-        late("core.methods.anchored.shards:degrees_of_model"),
         late("core.methods.anchored.shards:laws_of_model"),
         late("core.methods._shared.shards.cells:draw_shard"),
+        late("core.methods.anchored.shards:degrees_of_model"),
     ),
 )
 STAGED = staged(EDGES, VALUES, Groups(late("core.methods.anchored.labels:PairsOfGroups")))

@@ -92,8 +92,8 @@ GENERATOR = CELLS.method(
         COUNTED,
         require_counts,
         fit_parts,
-        late("core.methods.dcsbm.shards:degrees_of_model"),
         late("core.methods.dcsbm.shards:laws_of_model"),
         late("core.methods._shared.shards.cells:draw_shard"),
+        late("core.methods.dcsbm.shards:degrees_of_model"),
     ),
 )

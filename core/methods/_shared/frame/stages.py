@@ -348,9 +348,9 @@ class Staged:
         assert self.edges.sharding is not None
         self.edges.sharding.require(params)
         model = edges = self.edges.sharding.fit_parts(graph, self._of_edges(plan), params, progress)
-        degrees = partial(self.edges.sharding.degrees, edges)
         for stage in self.asked(params):
-            own = stage.plan_of(plan)
+            assert self.edges.sharding.degrees is not None  # as stages are of edges that may carry values
+            own, degrees = stage.plan_of(plan), partial(self.edges.sharding.degrees, edges)
             model = stage.paid_in_parts(self.edges.name, model, graph, own, params, progress, degrees)
         return model
 
