@@ -284,7 +284,7 @@ def test_every_cell_is_charged_before_anything_is_read(monkeypatch: pytest.Monke
     world = WORLDS["in time"]
     reads, meter = world.reads(world.graph((1, 2, 3, 0)), Unit.EVENT)
 
-    def unread() -> None:
+    def unread(size: int) -> None:
         raise AssertionError(f"read after {len(meter.transcript)} charges")
 
     monkeypatch.setattr(reads, "_records", unread)

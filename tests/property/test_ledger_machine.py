@@ -278,7 +278,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for name in self.ids:
                 self._told(name)
             moment, then, give_backs = self.told[len(self.told) // 2]
-            again = self.call(service.statement, then.account_id, as_of=moment)
+            again = self.call(service.statement_at, then.account_id, as_of=moment)
             assert again.model_copy(update={"as_of": None}) == then
             account, _ = self.call(history.snapshot, then.account_id, moment)
             assert account.consecutive_give_backs == give_backs

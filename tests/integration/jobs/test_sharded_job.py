@@ -401,17 +401,6 @@ def test_relations_and_snapshots_are_published_from_files_of_both(
     assert {part.name for part in public.provenance.artifacts} >= {
         f"edges-{number:05d}-of-{job.shards:05d}.parquet" for number in range(job.shards or 0)
     }
-    with pytest.raises(InvalidInput, match="one undirected relation without time; upload the edges"):
-        receive_part(
-            with_places(services), principal, dataset.id, part="edges", format="reference", options={},
-            chunks=[b"{}"], length=None,
-        )  # fmt: skip
-
-
-def with_places(services: Services) -> Services:
-    """The same, where places of an engine may be named."""
-    settings = services.settings.model_copy(update={"engine_places": ("/data",)})
-    return Services(services.db, services.store, settings)
 
 
 def test_files_come_in_any_order_and_the_last_that_is_missing_completes_them(

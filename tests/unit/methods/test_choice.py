@@ -191,6 +191,7 @@ def test_persons_get_what_hides_all_edges_of_a_node(
 def test_without_a_method_for_persons_the_request_is_refused(monkeypatch: pytest.MonkeyPatch):
     edge_wise = {name: each for name, each in registry.generators().items() if Unit.NODE not in each.units}
     monkeypatch.setattr(registry, "generators", lambda: edge_wise)
+    monkeypatch.setattr(registry, "has", edge_wise.__contains__)
     for target in ("node", "group"):
         with pytest.raises(NotAccepted, match="no method is installed"):
             chosen(persons(20.0, target))
