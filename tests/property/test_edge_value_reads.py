@@ -298,7 +298,7 @@ def test_a_read_beyond_the_plan_reads_nothing(monkeypatch: pytest.MonkeyPatch):
     world = WORLDS["bipartite"]
     reads, _ = world.reads(world.graph((1, 0, 0, 0)), Unit.EDGE, nano_epsilon=NANO)
     reads.histogram(nano_epsilon=NANO, purpose="all there is")
-    monkeypatch.setattr(reads, "_records", lambda: pytest.fail("read"))
+    monkeypatch.setattr(reads, "_records", lambda size: pytest.fail("read"))
     with pytest.raises(PlanExceeded):
         reads.histogram(nano_epsilon=1, purpose="one more")
 

@@ -331,9 +331,9 @@ def decoy_of_records(decoy, monkeypatch) -> None:
     """Reads of what edges carry answer about one graph too."""
     answered = with_records(random_pairs(NODES, 0.1, seed=11), 1)
 
-    def records(self: EdgeValueReads) -> Any:
+    def records(self: EdgeValueReads, size: int) -> Any:
         attribute = None if self._numbers else self.bins.attribute.name
-        return EdgeValueReads(answered, self._meter, "edge", attribute)._read
+        return iter([EdgeValueReads(answered, self._meter, "edge", attribute)._read])
 
     monkeypatch.setattr(EdgeValueReads, "_records", records)
 
