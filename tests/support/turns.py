@@ -61,10 +61,11 @@ class _Stepped(Database):
 
     def __init__(self, database: Database, turn: Turn) -> None:
         self.engine, self.notifier, self._sessions = database.engine, database.notifier, database._sessions
-        self._turn = turn
+        self._around, self._turn = threading.local(), turn
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        self._turn.wait()
+        if getattr(self._around, "session", None) is None:  # else it is a part of one that had its turn
+            self._turn.wait()
         with super().transaction() as session:
             yield session
