@@ -16,11 +16,12 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import httpx
+
+from papers._shared.benchmarks.published_data import OF_PAPER, Published
 
 SUMS = "SHA256SUMS"
 SECONDS = 60.0
@@ -29,21 +30,6 @@ SECONDS = 60.0
 
 class NotFetched(ValueError):
     """A file that is not there now; its text says what to do."""
-
-
-@dataclass(frozen=True)
-class Published:
-    """A file and where it is published.
-
-    ``path``: where it stands in the folder. ``sha256``: of what is downloaded; None where nobody whom we can
-    check has said one. ``form``: how it is kept: as it comes, gzipped, or unpacked, its files side by side in
-    ``path``.
-    """
-
-    url: str
-    path: str
-    sha256: str | None = None
-    form: Literal["plain", "gzip", "archive"] = "plain"
 
 
 def fetched(each: Published, folder: Path, timeout_seconds: float = SECONDS) -> str:
@@ -151,8 +137,6 @@ class Fetch(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, asked: Any, value: Any, option: Any = None) -> None:
         """Fetch file after file; what could not be had is told at the end, and the exit code is 2 then."""
-        from papers._shared.benchmarks.published_data import OF_PAPER
-
         data, failed = OF_PAPER[self.paper], []
         for each in data.files:
             try:

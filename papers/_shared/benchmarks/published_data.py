@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-
-from papers._shared.benchmarks.fetch import Published
+from typing import Literal
 
 SNAP = "https://snap.stanford.edu/data"
 RAW = "https://raw.githubusercontent.com"
 THEPUFF = f"{RAW}/xinyuu-he/THePUff/52367952841c1200cfb0e2575eee8e1261f23071/data"
 HECO = f"{RAW}/liun-online/HeCo/b90100c4ef66370a1b67efdb59ec321a70edd436/data/acm"
 HETEDP = f"{RAW}/AixWinnie/HeteDP/a56d99ca0bae97d1224443c795054bf86c284761/data/Amazon"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file and where it is published.
+
+    ``path``: where it stands in the folder. ``sha256``: of what is downloaded; None where nobody whom we can
+    check has said one. ``form``: how it is kept: as it comes, gzipped, or unpacked, its files side by side in
+    ``path``.
+    """
+
+    url: str
+    path: str
+    sha256: str | None = None
+    form: Literal["plain", "gzip", "archive"] = "plain"
 
 
 @dataclass(frozen=True)
