@@ -72,8 +72,7 @@ def _begun(
     """Hash the ids of the ``joined`` nodes; the digest, and the rank of each node's id among them."""
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
-    names = _names(graph)
-    sorted_ids, ranks = ranked({name: names[name] for name in joined}, joined)
+    sorted_ids, ranks = ranked(_names(graph), joined)
     return begun(sorted_ids, key), ranks
 
 
@@ -82,18 +81,23 @@ def ranked(
 ) -> tuple[pa.Array, dict[str, np.ndarray]]:
     """Sort the ids of the ``joined`` nodes, each once; with them each node's place among them, uint64."""
     ids = [pl.Series(names[name].filter(pa.array(mask)), dtype=pl.String) for name, mask in joined.items()]
-    every = pl.concat(ids)
+    sizes, every = [len(own) for own in ids], pl.concat(ids)
+    del names, ids  # of many nodes each copy of their ids is the largest thing in memory
     order = every.arg_sort()
-    listed = every.gather(order)
-    first = (listed != listed.shift()).fill_null(True).to_numpy()
-    rank = np.empty(len(every), dtype=np.uint64)
-    rank[order.to_numpy()] = np.cumsum(first) - 1
+    listed, places = every.gather(order), np.arange(len(every), dtype=np.uint64)
+    del every
+    if len(sizes) > 1:  # inside one type ids are distinct
+        first = (listed != listed.shift()).fill_null(True)
+        listed, places = listed.filter(first), (np.cumsum(first.to_numpy()) - 1).astype(np.uint64)
+    rank = np.empty(len(order), dtype=np.uint64)
+    rank[order.to_numpy()] = places
+    del order, places
     ranks, done = {}, 0
-    for (name, mask), own in zip(joined.items(), ids, strict=True):
+    for (name, mask), size in zip(joined.items(), sizes, strict=True):
         ranks[name] = np.zeros(len(mask), dtype=np.uint64)
-        ranks[name][mask] = rank[done : done + len(own)]
-        done += len(own)
-    return listed.filter(pl.Series(first)).to_arrow().cast(pa.large_string()), ranks
+        ranks[name][mask] = rank[done : done + size]
+        done += size
+    return listed.to_arrow().cast(pa.large_string()), ranks
 
 
 def begun(sorted_ids: pa.Array, key: bytes) -> hashlib.blake2b:

@@ -74,8 +74,7 @@ def balance(
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
-            v, y = pairs[number, 0], pairs[number, 1]
-            move, shift = closing(rows, weight, places[0], x, v, y, LOOKS, np.inf, steered, own)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], LOOKS, np.inf, steered, own)
             if move[4] < 0:
                 continue
             joins = weighed(rows, weight, places, move)

@@ -29,7 +29,7 @@ def places_for(start: np.ndarray) -> Places:
     return np.zeros(start.size - 1, np.int32), np.zeros(start.size - 1, np.int32)
 
 
-@kernel(inline="always")
+@kernel
 def joined(rows: Arrays, places: Places, move: Move) -> int:
     """Count the triangles of (x, y)."""
     start, others, at = rows[0], rows[1], places[0]
@@ -43,7 +43,7 @@ def joined(rows: Arrays, places: Places, move: Move) -> int:
     return found
 
 
-@kernel(inline="always")
+@kernel
 def weighed(rows: Arrays, weight: np.ndarray, places: Places, move: Move) -> tuple[int, float]:
     """Count the triangles of (x, y), and weigh their corners by ``weight`` (n,)."""
     start, others, at = rows[0], rows[1], places[0]
@@ -69,7 +69,7 @@ def may_gain(rows: Arrays, move: Move, number: int) -> bool:
     return able
 
 
-@kernel(inline="always")
+@kernel
 def gained(rows: Arrays, places: Places, move: Move, number: int) -> Int:
     """Count the triangles that a move gains which joins ``number``. IMPOSSIBLE where a and b are linked."""
     start, others, closed, at_b = rows[0], rows[1], rows[5], places[1]

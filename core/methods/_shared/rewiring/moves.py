@@ -115,8 +115,7 @@ def close_triangles(
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
-            v, y = pairs[number, 0], pairs[number, 1]
-            move, shift = closing(rows, weight, places[0], x, v, y, looks, heaviest, steered, own)
+            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, own)
             if move[4] < 0:
                 continue
             joins = joined(rows, places, move)
@@ -175,14 +174,13 @@ def _place(word: np.uint64, size: Int) -> Int:
     return np.int64(((word & LOW) * np.uint64(size)) >> HALF)
 
 
-@kernel(inline="always")
+@kernel
 def closing(
     rows: Arrays,
     weight: np.ndarray,
     at: np.ndarray,
     x: Int,
-    v: Int,
-    y: Int,
+    pair: np.ndarray,
     looks: tuple[int, int, bool],
     heaviest: float,
     products: Products,
@@ -190,7 +188,7 @@ def closing(
 ) -> tuple[Move, int]:
     """Propose a move that links x with y.
 
-    It is made if y is no neighbour yet, where :func:`near` met v and y; returned too is
+    It is made if y is no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them; returned too is
     what it does to the product sum; its entries are -1 where there is none. a or b has that label too. No
     triangle is closed that weighs more than ``heaviest``. Of the edges that are looked at, those go that are
     in the smallest share of the triangles that they could be in, or in the fewest; by number, edges to nodes
@@ -200,6 +198,7 @@ def closing(
     start, others, labels, closed = rows[0], rows[1], rows[4], rows[5]
     product, aim, band, steer = products
     degree, by_number = degree_of(start, x), looks[2]
+    v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
     if y == x or at[y]:
         return nothing
@@ -288,7 +287,7 @@ def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, in
     return (x, y, a, b, place_a, np.int64(back[two])), shift
 
 
-@kernel(inline="always")
+@kernel
 def _poorest(
     start: np.ndarray,
     others: np.ndarray,
