@@ -35,13 +35,13 @@ def statements(services: Services) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("repeat", [False, True], ids=["looks for a twin", "does not"])
-def test_a_submission_takes_six_statements_at_most(
+def test_a_submission_takes_five_statements_at_most(
     house: Tenant, ready_dataset: str, api_services: Services, repeat: bool
 ):
     with statements(api_services) as sent:
         answer = house.submit(ready_dataset, "0.0102", repeat=repeat)
     assert answer.status_code == 202
-    assert len(sent) <= 6, "\n".join(sent)
+    assert len(sent) <= 5, "\n".join(sent)
     assert not [each for each in sent if "notify" in each.lower()]
 
 
