@@ -1,7 +1,7 @@
 """A real PostgreSQL 18 for the tests: one server a session, one database a test, cloned from a template.
 
-A test's database is lent to it: once taken back it is emptied under a new name and lent again, which costs a
-third of a new copy. One whose schema, settings or grants a test has changed is dropped instead.
+A test's database is lent to it: once taken back it is emptied under a new name and lent again, which costs
+half as much as a new copy. One whose schema, settings or grants a test has changed is dropped instead.
 """
 
 from __future__ import annotations
