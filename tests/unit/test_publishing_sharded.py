@@ -407,20 +407,23 @@ def carrying(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("share", [0.4, 0.0])
-def test_edges_of_a_release_in_parts_carry_what_was_paid_for(tmp_path: Path, share: float) -> None:
-    asked = {"evidence": "none", "attribute_share": share}
-    fitted = Fitted(
+def fitted_to_values(tmp_path: Path, share: float) -> Fitted:
+    """A fit to that graph, with so much of epsilon for what edges carry."""
+    return Fitted(
         tmp_path,
         CARRYING,
         carrying(tmp_path / "graph"),
         method="anchored",
-        params=asked,
+        params={"evidence": "none", "attribute_share": share},
         unit=Unit.EVENT,
         nano_epsilon=20 * NANO,
         edge_types=("rates", "knows"),
     )
-    out = fitted.join()
+
+
+@pytest.mark.parametrize("share", [0.4, 0.0])
+def test_edges_of_a_release_in_parts_carry_what_was_paid_for(tmp_path: Path, share: float) -> None:
+    out = fitted_to_values(tmp_path, share).join()
     public = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
     released = GraphSchema.model_validate_json((out / "release" / "schema.json").read_bytes())
     paths = sorted((out / "release").glob("edges-*.parquet"))
@@ -447,17 +450,7 @@ def test_edges_of_a_release_in_parts_carry_what_was_paid_for(tmp_path: Path, sha
 
 
 def test_values_that_are_not_those_of_the_rows_are_refused_when_parts_are_joined(tmp_path: Path) -> None:
-    asked = {"evidence": "none", "attribute_share": 0.4}
-    fitted = Fitted(
-        tmp_path,
-        CARRYING,
-        carrying(tmp_path / "graph"),
-        method="anchored",
-        params=asked,
-        unit=Unit.EVENT,
-        nano_epsilon=20 * NANO,
-        edge_types=("rates", "knows"),
-    )
+    fitted = fitted_to_values(tmp_path, 0.4)
     path = fitted.fit / "degrees" / fitted.parts[0].name
     table = pq.read_table(path)
     told = json.loads(table.schema.metadata[b"carried"])
