@@ -29,37 +29,44 @@ class Revocations:
     def __init__(self, database_url: str, forget: Callable[[], None]) -> None:
         self._database_url, self._forget = database_url, forget
         self._ends, self._end = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="revocations", daemon=True)
+        self._stopped = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="revocations", daemon=True)
 
     def start(self) -> None:
         """Begin to listen."""
-        self._thread.start()
+        self.thread.start()
 
     def stop(self) -> None:
-        """Close the connection and end the thread; one that is just connecting is not waited for."""
+        """Close the connection and end the thread; one that is just connecting is not waited for.
+
+        Nothing is logged or forgotten after this, also where the thread ends later.
+        """
+        self._stopped.set()
         self._end.close()
-        self._thread.join(CLOSE_SECONDS)
+        self.thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
-        ended = told = False
-        while not ended:
+        named = False
+        while not self._stopped.is_set():
             try:
                 with listening(self._database_url, REVOKED) as connection:
-                    told = False
-                    ended = self._hear(connection)
+                    named = False
+                    self._hear(connection)
             except (psycopg.Error, OSError) as error:
-                if not told:  # once for as long as it is away
+                if not named and not self._stopped.is_set():  # once for as long as it is away
                     log.warning("revocations_not_heard", error=type(error).__name__)
-                told = True
-                ended = bool(select.select([self._ends], [], [], PAUSE_SECONDS)[0])
+                named = True
+                self._stopped.wait(PAUSE_SECONDS)
 
-    def _hear(self, connection: psycopg.Connection) -> bool:
+    def _hear(self, connection: psycopg.Connection) -> None:
         """Forget at each notification, until this is to end."""
+        if self._stopped.is_set():  # while it connected
+            return
         self._forget()
         either: list[psycopg.Connection | socket.socket] = [connection, self._ends]
         while True:
             ready, _, _ = select.select(either, [], [])
             if self._ends in ready:
-                return True
+                return
             for _ in connection.notifies(timeout=0):
                 self._forget()

@@ -19,6 +19,7 @@ from core.settings import Settings
 from tests.integration.identity.conftest import Clock
 from tests.support import issuer
 from tests.support.issuer import DISCOVERY, KEYS
+from tests.support.logged import events
 from tests.support.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.extras
@@ -81,7 +82,7 @@ def test_keys_are_kept_while_the_issuer_is_down_but_not_for_ever(
     clock.now += 61
     with capture_logs() as lines:
         opens(checker, idp)
-    assert [line["event"] for line in lines] == ["issuer_keys_not_fetched"]
+    assert events(lines, "core.identity.jwks") == ["issuer_keys_not_fetched"]
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell now
         checker.principal(idp.sign(idp.claims(), idp.add_rsa("r2"), "RS256", "r2"))
     clock.now += 530
@@ -179,7 +180,7 @@ def test_an_issuer_in_trouble_cannot_open_the_service(
         setattr(idp, name, value)
     with capture_logs() as lines, pytest.raises(IssuerUnavailable):
         Issuer(trusting(timeout_seconds=0.3)).principal(token)
-    assert [line["event"] for line in lines] == ["issuer_keys_not_fetched"]
+    assert events(lines, "core.identity.jwks") == ["issuer_keys_not_fetched"]
     assert idp.url not in str(lines)
     assert "/elsewhere" not in idp.served
 

@@ -20,6 +20,7 @@ from core.workflows.common.context import Services
 from tests.support.drivers import LOST, NO_PERMISSION, UUIDS, PlayedDriver, played
 from tests.support.faults import until
 from tests.support.inline import children_inline
+from tests.support.logged import events
 from tests.support.methods import answering
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
@@ -71,7 +72,7 @@ def test_a_worker_that_is_told_of_a_gpu_which_is_not_there_does_not_start(
         assert not preflight.may_hold_gpu(told.model_copy(update={"gpu": gpu}))
         monkeypatch.setattr("worker.gpus.driver", lambda: None)
         assert not preflight.may_hold_gpu(told)
-    assert [line["event"] for line in logs] == ["not_started"] * 2
+    assert events(logs, "worker.preflight") == ["not_started"] * 2
 
 
 def test_a_driver_that_torch_cannot_use_starts_no_worker(told: Settings, driver: PlayedDriver) -> None:
@@ -117,7 +118,7 @@ def test_of_two_workers_on_one_machine_the_second_is_refused_until_the_first_is_
     with capture_logs() as logs:
         assert not preflight.may_hold_gpu(hurried)
         second = started(heartbeat_seconds=60.0)
-    assert {line["event"] for line in logs} == {"not_started"}
+    assert set(events(logs, "worker.preflight")) == {"not_started"}
     assert second.own_gpu is not None
     assert second.own_gpu.gpu is None
     first.own_gpu.let_go()

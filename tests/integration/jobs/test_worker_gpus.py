@@ -16,6 +16,7 @@ from core.db.session import Database
 from core.workers.models import WorkerGpu
 from core.workers.repository import GpuMemory
 from core.workflows.common.context import Services
+from tests.support.logged import events
 from tests.support.patience import PATIENCE_SECONDS
 from worker import gpus
 from worker.exporter import GaugeCollector, Readings
@@ -133,4 +134,4 @@ def test_a_database_that_is_away_is_named_and_no_more(driver: Driver) -> None:
     away = SimpleNamespace(db=Database("postgresql+psycopg://nobody@127.0.0.1:1/none"))
     with capture_logs() as logs:
         gpus.tell(away, gpus.readings())  # type: ignore[arg-type]
-    assert [line["event"] for line in logs] == ["gpus_not_told"]
+    assert events(logs, "worker.gpus") == ["gpus_not_told"]

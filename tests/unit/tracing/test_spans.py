@@ -24,6 +24,7 @@ from core.tracing import recorder as spans_recorder
 from core.tracing import spans
 from core.tracing.recorder import CLOSE_SECONDS, SORT_OF_ERROR, Recorder, to_collector
 from core.tracing.traceparent import TraceParent, parse
+from tests.support.logged import events
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.receiver import receiver
 from tests.support.traces import recording, sent
@@ -248,7 +249,7 @@ def test_a_collector_that_is_away_holds_nobody_up_and_is_named_once() -> None:
         for thread in threading.enumerate():
             if thread.name == "last-spans":  # what it still tries would be heard in another test
                 thread.join(PATIENCE_SECONDS)
-    assert [line["event"] for line in logs] == ["collector_away"]
+    assert events(logs, "core.tracing.recorder") == ["collector_away"]
 
 
 def test_that_it_is_away_and_back_is_said_once_each() -> None:
@@ -259,6 +260,6 @@ def test_that_it_is_away_and_back_is_said_once_each() -> None:
         exporter = to_collector(f"http://127.0.0.1:{collector.port}/v1/traces")
         for _ in range(5):
             exporter.export(kept.get_finished_spans())
-    assert [line["event"] for line in logs] == ["collector_away", "collector_back", "collector_away"]
+    assert events(logs, "core.tracing.recorder") == ["collector_away", "collector_back", "collector_away"]
     assert [span.name for span in sent(collector.received)] == ["request"] * 5
     exporter.shutdown()
