@@ -33,13 +33,13 @@ def results(
     Neither checks of other promises nor findings of other tenants are told.
     """
     checks, now = repository.all_checks(session)
-    told = []
+    health = []
     for name, sentence in promises:
         row = checks.get(name)
         age = None if row is None else (now - row.checked_at).total_seconds()
         stale = age is None or age > STALE_POLLS * poll_seconds
         broken = row is not None and row.violations > 0
-        told.append(
+        health.append(
             PromiseHealth(
                 invariant=name,
                 promise=sentence,
@@ -55,7 +55,7 @@ def results(
                 ],
             )
         )
-    return told
+    return health
 
 
 def overall(results: Sequence[PromiseHealth]) -> Verdict:

@@ -142,8 +142,8 @@ def _vectors(graph: Graph, asked: Measurement) -> np.ndarray | None:
     (declared,) = (each for each in kind.attributes if each.name == given["attribute"])
     shape = 1, declared.length or 0, given["bins"].count
     counts = counted_numbers(np.asarray(column), declared, groups, shape)
-    told: np.ndarray = np.delete(counts[0], given["bin_of_zero"], axis=1).ravel()
-    return told
+    counted: np.ndarray = np.delete(counts[0], given["bin_of_zero"], axis=1).ravel()
+    return counted
 
 
 def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:

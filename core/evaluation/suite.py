@@ -71,9 +71,9 @@ def degree_statistics(
     together. O(n) a cell, of which one is in memory.
     """
     families = (edges, inequality)
-    told = {each.name: _OfDegrees(names_of_sides(each)) for each in schema.edge_types}
+    by_relation = {each.name: _OfDegrees(names_of_sides(each)) for each in schema.edge_types}
     asked = {(each.name, step) for each in schema.edge_types for step in steps_of(schema, each, PUBLISHED)}
-    counts = dict.fromkeys(told, 0)
+    counts = dict.fromkeys(by_relation, 0)
     for (name, step), found in cells:
         view = DegreesView.of(schema.edge_type(name), found)
         counts[name] += view.stored
@@ -85,8 +85,8 @@ def degree_statistics(
             }
             if view.mutual:  # how many arcs are answered is not known, so neither are neighbours
                 scalars |= dict.fromkeys((metric.name for metric in inequality.SCALARS), None)
-            told[name].rows.append({"step": step, "scalars": scalars})
-            told[name].add(found)
+            by_relation[name].rows.append({"step": step, "scalars": scalars})
+            by_relation[name].add(found)
     return {
         "nodes": dict(nodes),
         "steps": schema.steps if schema.temporal else None,
@@ -100,7 +100,7 @@ def degree_statistics(
                 "directed": each.directed,
                 "copied": False,
                 "edges": counts[each.name],
-                **told[each.name].described(),
+                **by_relation[each.name].described(),
             }
             for each in schema.edge_types
         ],

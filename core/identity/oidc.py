@@ -62,21 +62,21 @@ class Issuer:
         settings = self._settings
         try:
             client = settings.oidc_client_id
-            told = self._claims(id_token, client)
-            alone = told["aud"] in (client, [client])
-            if told.get("azp", client if alone else None) != client:
+            identity = self._claims(id_token, client)
+            alone = identity["aud"] in (client, [client])
+            if identity.get("azp", client if alone else None) != client:
                 raise ValueError("the token was given to another client")
-            if not hmac.compare_digest(str(told.get("nonce", "")).encode(), nonce.encode()):
+            if not hmac.compare_digest(str(identity.get("nonce", "")).encode(), nonce.encode()):
                 raise ValueError("the token answers another sign-in")
-            if "at_hash" in told and not hmac.compare_digest(
-                str(told["at_hash"]).encode(),
+            if "at_hash" in identity and not hmac.compare_digest(
+                str(identity["at_hash"]).encode(),
                 at_hash(jwt.get_unverified_header(id_token)["alg"], access_token),
             ):
                 raise ValueError("the access token is another one than the ID token came with")
-            claims = told
+            claims = identity
             if settings.oidc_audience != client:
                 claims = self._claims(access_token, settings.oidc_audience)
-            if claims["sub"] != told["sub"]:
+            if claims["sub"] != identity["sub"]:
                 raise ValueError("the tokens are of two subjects")
             return self._principal(claims)
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -64,12 +64,15 @@ def check_room(
     except BudgetExceeded as refusal:
         # Only a refusal pays for looking up when something may return.
         expiry = repository.earliest_expiry(session, account.id)
-        told: dict[str, Any] = {"earliest_expiry_at": expiry.isoformat() if expiry else None, "quota": None}
+        members: dict[str, Any] = {
+            "earliest_expiry_at": expiry.isoformat() if expiry else None,
+            "quota": None,
+        }
         if account.parent_id is None:
-            raise BudgetExceeded(refusal.message, **refusal.members, **told) from None
-        told["quota"] = {"scope": account.scope, "name": account.scope_name}
+            raise BudgetExceeded(refusal.message, **refusal.members, **members) from None
+        members["quota"] = {"scope": account.scope, "name": account.scope_name}
         raise BudgetExceeded(
             f"the quota of the {account.scope} {account.scope_name!r}: {refusal.message}",
             **refusal.members,
-            **told,
+            **members,
         ) from None

@@ -94,10 +94,10 @@ def snapshot(
 
 
 def _standing(session: Session, at: Mapping[str, Any]) -> dict[str, Any]:
-    told = {row.key: row.value for row in session.execute(_STANDING, at)}
-    times = {name: told.get(name) for name in STANDING if name.endswith("_at")}
+    stored = {row.key: row.value for row in session.execute(_STANDING, at)}
+    times = {name: stored.get(name) for name in STANDING if name.endswith("_at")}
     return {
-        "consecutive_give_backs": int(told.get("consecutive_give_backs", 0)),
+        "consecutive_give_backs": int(stored.get("consecutive_give_backs", 0)),
         **{name: None if value is None else datetime.fromisoformat(value) for name, value in times.items()},
     }
 

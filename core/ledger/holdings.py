@@ -138,8 +138,8 @@ def _fullest() -> Select[Any]:
 
 
 def _limited(statement: Select[Any]) -> Select[Any]:
-    told = statement.limit(bindparam("told", type_=Integer)).subquery()
-    return select(*(told.c[column.name] for column in _ROW))
+    limited = statement.limit(bindparam("told", type_=Integer)).subquery()
+    return select(*(limited.c[column.name] for column in _ROW))
 
 
 _PARTS: dict[str, Select[Any]] = {

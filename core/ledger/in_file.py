@@ -188,9 +188,9 @@ class FileAccount:
             raise InvalidInput("the file is no budget file; name another", field="budget")
         terms = replace(self._asked, account_id=ids.new_id(ids.ACCOUNT))
         os.ftruncate(file, 0)
-        told = {**vars(terms), "orders": list(terms.orders)}
+        fields = {**vars(terms), "orders": list(terms.orders)}
         book = Book(terms, {})
-        _append(file, 0, _entry(book, EntryKind.GRANT, {"terms": told}))
+        _append(file, 0, _entry(book, EntryKind.GRANT, {"terms": fields}))
         folder = os.open(self.path.parent or ".", os.O_RDONLY)
         try:
             os.fsync(folder)  # the file's name too is on the disk
@@ -293,10 +293,10 @@ class Held:
                 )
             asked = checked_amounts(terms, amounts)
             admits(terms, book.balances, asked)
-            told = {"reservation_id": reservation_id, "amounts": dict(asked), "job_id": job_id}
+            fields = {"reservation_id": reservation_id, "amounts": dict(asked), "job_id": job_id}
             if apart:
-                told["apart"] = [*apart]
-            return _entry(book, EntryKind.RESERVE, told)
+                fields["apart"] = [*apart]
+            return _entry(book, EntryKind.RESERVE, fields)
 
         self._account._write(self._file, entry)
         return reservation_id
@@ -385,8 +385,8 @@ def _append(file: int, end: int, entry: Mapping[str, Any]) -> None:
 def _next(book: Book | None, entry: dict[str, Any]) -> Book:
     """Let the book follow one entry; ValueError or GraphveilError where it follows from no other."""
     if book is None:
-        told = dict(entry["terms"])
-        terms = checked_terms(Terms(**{**told, "orders": tuple(told["orders"])}))
+        fields = dict(entry["terms"])
+        terms = checked_terms(Terms(**{**fields, "orders": tuple(fields["orders"])}))
         book = Book(terms, {name: Balance(capacity) for name, capacity in dimensions(terms).items()})
         _require(entry["kind"] == EntryKind.GRANT and entry["sequence"] == 1)
         _require(entry["previous_hash"] == genesis(terms.account_id).hex())

@@ -183,8 +183,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int], request: Request = ANY
             left = f" {_left_out(refusals[0])}" if refusals else ""
             rows = f" {NO_ROWS}" if request.rows is None and _rows_left(public) else ""
             _require_known(request.aim, found)
-            told = f"{_shares_text(public, shares)}{left}{rows}{_without_bounds(public)}"
-            return replace(found, reason=f"{found.reason}{told}")
+            grounds = f"{_shares_text(public, shares)}{left}{rows}{_without_bounds(public)}"
+            return replace(found, reason=f"{found.reason}{grounds}")
     raise refusals[-1]
 
 
@@ -288,7 +288,7 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     structures = {
         name: {"method": each.method, "parameters": dict(each.params)} for name, each in picks.items()
     }
-    told = "; ".join(f"{name} by {each.method}" for name, each in list(picks.items())[:MOST_TOLD])
+    listing = "; ".join(f"{name} by {each.method}" for name, each in list(picks.items())[:MOST_TOLD])
     more = f"; and {len(picks) - MOST_TOLD} more" if len(picks) > MOST_TOLD else ""
     if not _can(COMPOSED, request.had):
         raise errors.NotAccepted(
@@ -298,7 +298,7 @@ def _chosen(public: PublicFacts, nodes: Mapping[str, int], request: Request, sha
     composed = _whole(
         COMPOSED,
         {"structures": structures, **shares},
-        f"Each relation by a structure of its own, under one plan: {told}{more}. {reason}",
+        f"Each relation by a structure of its own, under one plan: {listing}{more}. {reason}",
         public,
         nodes,
     )
@@ -409,7 +409,7 @@ def _pick(
     for name in dict.fromkeys(order):
         if name in without or not _can(name, request.had):
             continue
-        aimed, told = ({}, "") if request.aim is None else AIMS[request.aim]
+        aimed, remark = ({}, "") if request.aim is None else AIMS[request.aim]
         params = {**settings.get(name, {}), **aimed.get(name, {}), **shares}
         planned: Choice | errors.NotAccepted
         if not request.may(name):
@@ -418,7 +418,7 @@ def _pick(
             planned = _whole(name, params, reason, public, nodes)
         if isinstance(planned, Choice):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            aimed_at = f" {told}" if aimed.get(name) else ""
+            aimed_at = f" {remark}" if aimed.get(name) else ""
             return replace(planned, reason=reason + passed + aimed_at)
         first = first or (name, planned)
     if first is None:

@@ -94,10 +94,12 @@ def carried_in_parts(
     for relation in schema.edge_types:
         for place, attribute in enumerate(relation.attributes):
             own = np.array([of_step[place] for of_step in counts[relation.name]])
-            told, bins = _PaidFor(**paid[relation.name][place]), bins_of(attribute)
+            measured, bins = _PaidFor(**paid[relation.name][place]), bins_of(attribute)
             table = partial(_table_added, own)
             steps = (len(own), 0)
-            found.append(_of_attribute(relation, attribute.name, bins, own.sum(axis=0), told, steps, table))
+            found.append(
+                _of_attribute(relation, attribute.name, bins, own.sum(axis=0), measured, steps, table)
+            )
     return found[:MAX_CARRIED]
 
 
@@ -137,13 +139,13 @@ def _of_attribute(
 ) -> dict[str, Any]:
     """Describe one attribute of edges. ``steps``: how many, and the first one's number; ``found(periods,
     labels)`` counts the release by period and label."""
-    told = None if paid.paid is None else np.array(paid.paid)
+    measured = None if paid.paid is None else np.array(paid.paid)
     return {
         "of": relation.name,
         "what": "edges",
         "attribute": name,
         "kind": str(bins.attribute.kind),
-        **_histogram(bins, counts, told, paid.near),
+        **_histogram(bins, counts, measured, paid.near),
         "by_step": _by_step(relation, bins, paid, steps, found),
     }
 
@@ -189,10 +191,10 @@ def _of_vector(
         for each in paid
         if (each.query, each.edge_type) == (VECTORS, own) and each.arguments["attribute"] == vector.name
     ]
-    told, near = None, None
+    measured, near = None, None
     if asked:
-        told = np.zeros_like(counts)
-        told[:, np.arange(bins.count) != rest] = sum(
+        measured = np.zeros_like(counts)
+        measured[:, np.arange(bins.count) != rest] = sum(
             each.values.reshape(len(counts), -1) for each in asked if each.values is not None
         )
         near = _sum_near(asked[0], len(asked) * len(counts))
@@ -205,9 +207,9 @@ def _of_vector(
         "kind": str(vector.kind),
         "bins": [names[k] for k in kept],
         "released": counts.sum(axis=0)[kept].tolist(),
-        "paid": None if told is None else told.sum(axis=0)[kept].tolist(),
+        "paid": None if measured is None else measured.sum(axis=0)[kept].tolist(),
         "within": near,
-        "confidence": None if told is None else CONFIDENCE,
+        "confidence": None if measured is None else CONFIDENCE,
         "left_out": bins.count - len(kept),
     }
     if not 0 < len(kept) <= MAX_SIDE:
@@ -220,7 +222,7 @@ def _of_vector(
             "rows": [f"{own[0]}" if len(own) == 1 else f"{own[0]}–{own[-1]}" for own in ends],
             "columns": found["bins"],
             "released": np.add.reduceat(counts[:, kept], starts).tolist(),
-            "paid": None if told is None else np.add.reduceat(told[:, kept], starts).tolist(),
+            "paid": None if measured is None else np.add.reduceat(measured[:, kept], starts).tolist(),
             "within": _sum_near(asked[0], len(asked) * int(np.bincount(row).max())) if asked else None,
         }
     }

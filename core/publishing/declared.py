@@ -102,9 +102,9 @@ def _make(
     progress("write", 0, 1)
     bundle.write_tables(graph, out)
     media_types = export(graph, out, said.formats)
-    told = said.params.model_dump(mode="json")
+    parameters = said.params.model_dump(mode="json")
     bundle.write_json(
-        out / FILE, {"note": MARK, "graph_schema": said.released.model_dump(mode="json"), **told}
+        out / FILE, {"note": MARK, "graph_schema": said.released.model_dump(mode="json"), **parameters}
     )
     part = public_part(
         guarantee=guarantee_of(plan, (), 0),
@@ -112,7 +112,7 @@ def _make(
         plan=plan,
         transcript=(),
         schema=schema,
-        parameters=told | {"edge_types": [each.name for each in said.released.edge_types]},
+        parameters=parameters | {"edge_types": [each.name for each in said.released.edge_types]},
         statistics=public_statistics(graph),
         origin=origin,
         artifacts=bundle.manifest(out, media_types),

@@ -89,10 +89,10 @@ def sensitive_part(
     if hidden is None:
         return None
     found = attacked_links(original, synthetic, hidden, spec.suite, progress, shadows)
-    told = json.loads((model / "training.json").read_bytes())
-    if not told["named"] or not (told["curves"] or told["notes"]):
+    training = json.loads((model / "training.json").read_bytes())
+    if not training["named"] or not (training["curves"] or training["notes"]):
         return found  # what there is to tell stands in the public part
-    part = training_part(told["curves"], tuple(told["notes"]), None)
+    part = training_part(training["curves"], tuple(training["notes"]), None)
     return found | {"training": part.model_dump(mode="json")}
 
 
@@ -115,11 +115,11 @@ def compared(original: Graph, out: Path, level: Suite, progress: Progress) -> li
     for relation in suite.compare(original, synthetic, level, progress)["edge_types"]:
         means = relation["means"]
         for name, found in means["scalars"].items():
-            told = {"original": found["original"], "synthetic": found["synthetic"]}
+            values = {"original": found["original"], "synthetic": found["synthetic"]}
             rows.append(
-                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
+                {"edge_type": relation["name"], "metric": name, **values, "error": found["relative_error"]}
             )
         for name, distance in means["distances"].items():
-            told = {"original": None, "synthetic": None}
-            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
+            values = {"original": None, "synthetic": None}
+            rows.append({"edge_type": relation["name"], "metric": name, **values, "error": distance})
     return rows

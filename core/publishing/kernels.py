@@ -77,8 +77,8 @@ def _draw_shards() -> None:
 def _draw_groups() -> None:
     """Bring a graph to its triangles as one of many edges is; in groups, and back to moves, as they miss."""
     keys = np.unique(np.stack(np.triu_indices(NODES, 1)).T @ [NODES, 1])[::4]
-    told = ToldClustering(0.5 * NODES, 8, NANO_EPSILON)
-    for clustering in (None, told):
+    measured = ToldClustering(0.5 * NODES, 8, NANO_EPSILON)
+    for clustering in (None, measured):
         targets = Targets(len(keys), len(keys), 0.02, clustering)
         labels = np.zeros(NODES, dtype=np.int64)
         rewired(keys, NODES, labels, targets, 10 * LINKS, noise_generator(), grouped_from=0)

@@ -100,14 +100,14 @@ def true_edge_notices(
     if not shares:
         return ()
     largest = sorted(shares, key=lambda name: (-shares[name][1], name))[:MOST_RELATIONS]
-    told = "; ".join(f"{name} {_percent(*shares[name])}" for name in largest)
+    named = "; ".join(f"{name} {_percent(*shares[name])}" for name in largest)
     more = len(shares) - len(largest)
     rest = f"; {more} more relations at most as many" if more else ""
     return (
         Notice(
             code="true_edges",
             text="Noisy bits of single pairs are followed, so that released edges may be true ones. Expected "
-            f"share of true edges among those released: {told}{rest}. By epsilon, the numbers of nodes and "
+            f"share of true edges among those released: {named}{rest}. By epsilon, the numbers of nodes and "
             "the declared bound on edges, or a guess of them; the more unequal degrees are, the more.",
         ),
     )
@@ -172,7 +172,7 @@ def _of_edges(
     if not generator.carries(params):
         return ()
     drawn = [each for each in schema.edge_types if each.name in edge_types and each.attributes]
-    told = "; ".join(what_edges_carry(schema, drawn))
+    carried = "; ".join(what_edges_carry(schema, drawn))
     if plan.unit is Unit.NODE:
         covered = "all edges of a node together with what they carry, also where that alone is another. "
     else:
@@ -186,7 +186,7 @@ def _of_edges(
     return (
         Notice(
             code="edge_values_synthesised",
-            text=f"What edges carry is synthesised: {told}. Epsilon covers {covered}Attributes of one "
+            text=f"What edges carry is synthesised: {carried}. Epsilon covers {covered}Attributes of one "
             "relation are drawn each by itself: how they go together is not kept.",
         ),
     )
@@ -213,7 +213,7 @@ def _of_nodes(
             {EVERY_GRAPH: next(iter(drawn.values()))},
             [kinds[0].model_copy(update={"name": EVERY_GRAPH})],
         )
-    told = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
+    names = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
     left = [
         f"{each.name} of {kind.name}"
         for kind in kinds
@@ -224,7 +224,7 @@ def _of_nodes(
     return (
         Notice(
             code="node_values_synthesised",
-            text=f"Protected attributes of nodes are synthesised together with the edges: {told}. {covered}"
+            text=f"Protected attributes of nodes are synthesised together with the edges: {names}. {covered}"
             f"Every node has a value, also where the original's has none.{out}",
         ),
     )

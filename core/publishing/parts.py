@@ -96,12 +96,12 @@ def carried_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
     found = [np.zeros(bins_of(each).count, dtype=np.int64) for each in slots.attributes]
     for part in parts if found else ():
         held = pq.read_schema(folder / part.name).metadata or {}
-        told = [np.array(each, dtype=np.int64) for each in json.loads(held.get(CARRIED.encode(), b"[]"))]
-        if [each.shape for each in told] != [each.shape for each in found] or any(
-            each.min() < 0 or int(each.sum()) != part.rows for each in told
+        counts = [np.array(each, dtype=np.int64) for each in json.loads(held.get(CARRIED.encode(), b"[]"))]
+        if [each.shape for each in counts] != [each.shape for each in found] or any(
+            each.min() < 0 or int(each.sum()) != part.rows for each in counts
         ):
             raise ValueError(f"{part.name}: not the values of the rows that were written")
-        for own, more in zip(found, told, strict=True):
+        for own, more in zip(found, counts, strict=True):
             own += more
     return found
 

@@ -27,8 +27,8 @@ def at_size(model: FittedModel, paid: Paid, size: Size, rng: Rng) -> tuple[Fitte
     (kind,) = paid.agreed.released.node_types
     drawn = resize(model, {kind.name: repeated(size.of, size.nodes, rng)})
     released = schema_of(paid.agreed.released, {kind.name: size.nodes})
-    told = replace(paid, agreed=replace(paid.agreed, released=released))
-    return drawn, told, empty(released, {kind.name: size.nodes})
+    resized = replace(paid, agreed=replace(paid.agreed, released=released))
+    return drawn, resized, empty(released, {kind.name: size.nodes})
 
 
 def empty(schema: GraphSchema, nodes: Mapping[str, int]) -> Graph:

@@ -172,9 +172,9 @@ def _entries(
             each, together = [each[0] + together], []
         known = [_combined(own) for own in each]
         if relation.temporal:
-            told = [own for own in known if own]
-            if known and len(told) == len(known):
-                together = [*together, _added(told)]
+            measured = [own for own in known if own]
+            if known and len(measured) == len(known):
+                together = [*together, _added(measured)]
             whole = _combined(together)
             if whole:
                 yield from _lines(relation.name, None, whole.times(1 / len(steps)), factors)

@@ -101,15 +101,15 @@ def good_for(
         worst = max(LOST[kind][job][EPSILONS.index(measured)] for kind in kinds if job in LOST[kind])
         found[verdict(job, worst)].append(NAMES[job])
     graphs = sum(GRAPHS[kind] for kind in kinds)
-    told = [f"{what.capitalize()}: {', '.join(jobs)}." for what, jobs in found.items() if jobs]
-    told[0] += f" This was measured on {graphs} graphs at epsilon {measured:g}."
+    sentences = [f"{what.capitalize()}: {', '.join(jobs)}." for what, jobs in found.items() if jobs]
+    sentences[0] += f" This was measured on {graphs} graphs at epsilon {measured:g}."
     if kinds == ("small",) and NAMES["degree law"] not in found[USABLE]:
         apart = LOST["small"]["degree law"][EPSILONS.index(measured)]
-        told[-1] += (
+        sentences[-1] += (
             f" Below {SMALL_NODES} nodes a release is not usable for shape at this epsilon: distributions of "
             f"degrees differ by {apart:.2f} in total variation."
         )
-    return tuple(Notice(code="good_for", text=text) for text in told)
+    return tuple(Notice(code="good_for", text=text) for text in sentences)
 
 
 def kinds_of(nodes: int, edge_bound: int | None) -> tuple[str, ...]:

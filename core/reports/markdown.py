@@ -61,9 +61,9 @@ def _block(block: blocks.Block) -> list[str]:
     match block:
         case blocks.Paragraph(text, lead, style, code):
             text = text if code else escape(text)
-            told = f"**{escape(lead)}** {text}" if lead else text
+            line = f"**{escape(lead)}** {text}" if lead else text
             bold = style == "heading" or style.startswith("big")
-            return [f"**{told}**" if bold else f"> {told}" if style in ("alert", "quote") else told, ""]
+            return [f"**{line}**" if bold else f"> {line}" if style in ("alert", "quote") else line, ""]
         case blocks.Items(texts, lead):
             return [*([escape(lead), ""] if lead and texts else []), *items(texts)]
         case blocks.Terms(rows):

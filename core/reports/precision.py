@@ -163,11 +163,11 @@ def precisions(
     for (name, query), steps in asked.items():
         quantity = QUANTITIES[query]
         noise = _noise(unit, schema, name, query)
-        told = [list(_measured(entries, noise, quantity, nested)) for entries in steps.values()]
-        if any(told):
+        measured = [list(_measured(entries, noise, quantity, nested)) for entries in steps.values()]
+        if any(measured):
             released = quantity.size(shown[name]) if name in shown else None
-            each = [scales for step in told for scales in step]
-            lines.append(_line(schema, (name, query), each, sum(map(bool, told)), released))
+            each = [scales for step in measured for scales in step]
+            lines.append(_line(schema, (name, query), each, sum(map(bool, measured)), released))
     return tuple(lines[:MAX_PRECISIONS])
 
 

@@ -30,9 +30,9 @@ def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
     """Record what the host's GPUs hold, at PostgreSQL's time. Hosts that went silent are forgotten."""
     session.execute(delete(WorkerGpu).where(WorkerGpu.read_at < func.now() - KEPT))
     for each in gpus:
-        told = {"capacity_bytes": each.capacity_bytes, "used_bytes": each.used_bytes, "read_at": func.now()}
-        row = insert(WorkerGpu).values(host=host, gpu=each.gpu, **told)
-        session.execute(row.on_conflict_do_update(index_elements=["host", "gpu"], set_=told))
+        values = {"capacity_bytes": each.capacity_bytes, "used_bytes": each.used_bytes, "read_at": func.now()}
+        row = insert(WorkerGpu).values(host=host, gpu=each.gpu, **values)
+        session.execute(row.on_conflict_do_update(index_elements=["host", "gpu"], set_=values))
 
 
 def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory]]:
@@ -84,13 +84,13 @@ def gpus_held(session: Session) -> int:
 def tell(session: Session, worker: str, abilities: Collection[str]) -> None:
     """Record what the worker can do, at PostgreSQL's time. Workers that went silent are forgotten."""
     session.execute(delete(WorkerAbilities).where(WorkerAbilities.told_at < func.now() - KEPT))
-    told = {"abilities": sorted(abilities), "told_at": func.clock_timestamp()}
-    row = insert(WorkerAbilities).values(worker=worker, **told)
-    session.execute(row.on_conflict_do_update(index_elements=["worker"], set_=told))
+    values = {"abilities": sorted(abilities), "told_at": func.clock_timestamp()}
+    row = insert(WorkerAbilities).values(worker=worker, **values)
+    session.execute(row.on_conflict_do_update(index_elements=["worker"], set_=values))
 
 
 def abilities(session: Session) -> frozenset[str] | None:
     """Collect what any worker can do. It said so lately; None where none has."""
     lately = WorkerAbilities.told_at > func.clock_timestamp() - ABLE
-    told = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
-    return frozenset(told) or None
+    names = session.scalars(select(func.unnest(WorkerAbilities.abilities)).where(lately).distinct()).all()
+    return frozenset(names) or None

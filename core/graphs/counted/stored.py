@@ -52,10 +52,10 @@ class CountedEdges:
         """Read the edges between labels, i <= j row by row. NotAccepted for labels that were not counted."""
         if groups == 1:
             return np.array([self.count], dtype=np.int64)
-        told = self.between.get(label_digest(labels, groups))
-        if told is None:
+        between = self.between.get(label_digest(labels, groups))
+        if between is None:
             raise NotAccepted("these labels were not counted where the edges lie", field="groups")
-        return np.array(told, dtype=np.int64)
+        return np.array(between, dtype=np.int64)
 
     def groups(self) -> Iterator[Cell]:
         """Refuse: the edges are not here."""
@@ -97,14 +97,14 @@ def write_counts(
     add up.
     """
     sizes, cells = {name: table.count for name, table in nodes.items()}, cells_of(schema)
-    told = []
+    counts = []
     for number, ((relation, _), cell) in enumerate(zip(cells, edges.cells, strict=True)):
         slots, own = slots_of(relation, sizes), labellings.get(relation.source, ())
         files = [folder / name for name in _files(slots, number, len(cells))]
-        told.append(_write_cell(cell, slots, own if relation.homogeneous else (), files))
-    content = told[0] if len(told) == 1 else {"cells": told}
+        counts.append(_write_cell(cell, slots, own if relation.homogeneous else (), files))
+    content = counts[0] if len(counts) == 1 else {"cells": counts}
     (folder / COUNTS).write_text(json.dumps(content), encoding="utf-8")
-    return [each["edges"] for each in told]
+    return [each["edges"] for each in counts]
 
 
 def _files(slots: Slots, number: int, cells: int) -> tuple[str, ...]:
@@ -145,9 +145,9 @@ def read_counted(folder: Path) -> CountedGraph:
     """Open a graph whose edges stay elsewhere."""
     schema, nodes = read_schema(folder), read_universe(folder)
     require_referable(schema)
-    told, cells = json.loads((folder / COUNTS).read_bytes()), cells_of(schema)
+    stored, cells = json.loads((folder / COUNTS).read_bytes()), cells_of(schema)
     sizes, edges = {name: table.count for name, table in nodes.items()}, []
-    for number, ((relation, _), each) in enumerate(zip(cells, told.get("cells", [told]), strict=True)):
+    for number, ((relation, _), each) in enumerate(zip(cells, stored.get("cells", [stored]), strict=True)):
         files = _files(slots_of(relation, sizes), number, len(cells))
         edges.append(CountedEdges(each["edges"], folder, each["between"], files))
     return CountedGraph(schema, MappingProxyType(nodes), tuple(edges))

@@ -43,10 +43,10 @@ def read(request: ReadRequest) -> RawGraph:
         made.add_node(row[0], **_held(own, row[2:start], labels))
     strange = [(line, end) for line, row in edges for end in row[start : start + 2] if end not in made]
     if strange:
-        told = (
+        problem = (
             f"the end {shown(strange[0][1])} of a relationship is no listed node ({len(strange)} such ends)"
         )
-        reject(request.file, f"{told}; list it", line=strange[0][0])
+        reject(request.file, f"{problem}; list it", line=strange[0][0])
     kinds = {row[start + 2] for _, row in edges}
     unsaid = len(kinds) == 1 and not request.proposes and "type" not in request.wanted  # of the only relation
     for _, row in edges:

@@ -25,17 +25,17 @@ def write(graph: Graph, path: Path) -> None:
     if reason := refuses(graph.schema):
         raise NotAccepted(reason, field="format")
     with _archives.archived(path) as folder:
-        told: dict[str, Any] = {"version": "1.0.0", "dataset_name": "graphveil", "separator": ","}
+        meta: dict[str, Any] = {"version": "1.0.0", "dataset_name": "graphveil", "separator": ","}
         codes: dict[str, Any] = {"nodes": {}, "edges": {}}
         if graph.schema.collection:
             _write(iter(_node_tables(graph, codes)), folder / "nodes.csv")
             _write(_edges_of(graph, graph.schema.edge_types), folder / "edges.csv")
-            told |= {"node_data": [{"file_name": "nodes.csv"}], "edge_data": [{"file_name": "edges.csv"}]}
+            meta |= {"node_data": [{"file_name": "nodes.csv"}], "edge_data": [{"file_name": "edges.csv"}]}
             _write(iter([_graphs(graph.schema, codes)]), folder / "graphs.csv")
-            told["graph_data"] = {"file_name": "graphs.csv"}
+            meta["graph_data"] = {"file_name": "graphs.csv"}
         else:
-            told |= _typed(graph, folder, codes)
-        (folder / "meta.yaml").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+            meta |= _typed(graph, folder, codes)
+        (folder / "meta.yaml").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
         (folder / "categories.json").write_text(json.dumps(codes, indent=2) + "\n", encoding="utf-8")
         _write(_ids(graph), folder / "ids.csv")
 

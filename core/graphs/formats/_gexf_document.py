@@ -54,11 +54,11 @@ def _plain(made: nx.Graph, request: ReadRequest) -> nx.Graph:
     labelled = any(data.get("label") not in (None, key) for key, data in made.nodes(data=True))
     for key, data in made.nodes(data=True):
         plain.add_node(key, **_kept(data, changing, _UNREAD if labelled else _UNREAD | {"label"}))
-    told = any("relation" in data for _, _, data in made.edges(data=True))
+    has_relations = any("relation" in data for _, _, data in made.edges(data=True))
     edges, spells = [], []
     for source, target, data in made.edges(data=True):
         kept = _kept(data, changing, _UNREAD)
-        if told and "type" not in kept:
+        if has_relations and "type" not in kept:
             kept["type"] = kept.pop("relation", None)
         own = [*data.get("spells", ()), *data.get("slices", ())]
         own += [(data.get("start"), data.get("end"))] if {"start", "end"} & data.keys() else []
@@ -142,19 +142,19 @@ def _timed(made: nx.Graph, *, dynamic: bool) -> nx.Graph:
     times: dict[tuple[str, str, str | None], dict[int, int]] = {}
     for source, target, data in made.edges(data=True):
         time, step, relation = data.pop("time", None), data.pop(STEP, None), data.pop("type", None)
-        told: dict[str, Any] = {} if relation is None else {"relation": relation}
+        attributes: dict[str, Any] = {} if relation is None else {"relation": relation}
         if step is None:
-            timed.add_edge(source, target, **told, **data)
+            timed.add_edge(source, target, **attributes, **data)
         elif data:
-            timed.add_edge(source, target, **told, **data, start=time, end=time)
+            timed.add_edge(source, target, **attributes, **data, start=time, end=time)
         else:
             times.setdefault((source, target, relation), {})[step] = time
     for (source, target, relation), found in times.items():
-        told = {} if relation is None else {"relation": relation}
+        attributes = {} if relation is None else {"relation": relation}
         timed.add_edge(
             source,
             target,
-            **told,
+            **attributes,
             spells=[(found[first], found[last]) for first, last in _runs(sorted(found))],
         )
     return timed

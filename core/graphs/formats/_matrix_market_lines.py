@@ -77,9 +77,9 @@ def _entries(request: ReadRequest, data: bytes) -> _matrix_entries.Entries:
     for index, most in zip(ends, (int(sizes["rows"]), int(sizes["columns"])), strict=True):
         outside = np.flatnonzero((index < 0) | (index >= most))
         if len(outside):
-            told = f"the index {index[outside[0]] + 1} is not in 1 to {most} ({len(outside)} such)"
+            problem = f"the index {index[outside[0]] + 1} is not in 1 to {most} ({len(outside)} such)"
             line = _line_of(data, sizes.end(), int(outside[0]))
-            reject(request.file, f"{told}; mend it, or the line of sizes", line=line)
+            reject(request.file, f"{problem}; mend it, or the line of sizes", line=line)
     if banner["symmetry"].lower() != b"general":
         ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
         skew = banner["symmetry"].lower() == b"skew-symmetric" and weights.dtype != bool

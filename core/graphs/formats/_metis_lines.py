@@ -39,8 +39,8 @@ def read(request: ReadRequest) -> RawGraph:
     if before:
         request.remark("Sizes and weights of vertices are not read.")
     if len(rows) - 1 < count:
-        told = f"{count} vertices are promised, and {len(rows) - 1} lines follow"
-        _refuse(request, f"{told}; write an empty line for one without neighbours", rows[0][0])
+        problem = f"{count} vertices are promised, and {len(rows) - 1} lines follow"
+        _refuse(request, f"{problem}; write an empty line for one without neighbours", rows[0][0])
     source, target, weight = array("q"), array("q"), array("q")
     for vertex, (number, line) in enumerate(rows[1:]):
         if not _NUMBERS.fullmatch(line):
@@ -76,8 +76,8 @@ def _require_both(
     alone = np.flatnonzero(~np.isin(source * width + target, target * width + source))
     if len(alone):
         one, other = int(source[alone[0]]) + 1, int(target[alone[0]]) + 1
-        told = f"vertex {one} names {other}, which does not name it ({len(alone)} such)"
-        _refuse(request, f"{told}; write every edge at both ends", lines[one - 1])
+        problem = f"vertex {one} names {other}, which does not name it ({len(alone)} such)"
+        _refuse(request, f"{problem}; write every edge at both ends", lines[one - 1])
     found = int((source <= target).sum())
     if found != promised:
         _refuse(request, f"{promised} edges are promised, and there are {found}; mend either", 1)

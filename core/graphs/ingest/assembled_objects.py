@@ -181,8 +181,8 @@ def graph_of(tables: Tables, schema: GraphSchema | None = None, *, public: bool 
         return _proposed(tables, limits)
     declared = inferred(tables) if schema is None else schema
     built = assemble_batches(declared, Sources(lambda: _raw(tables, declared)), limits, _silent)
-    told = tables.declared_nodes or (schema is not None and schema.counted)
-    return Made(built.graph, () if told else (Derived.NODE_LIST,), remarks=_remarks(tables, built.graph))
+    listed = tables.declared_nodes or (schema is not None and schema.counted)
+    return Made(built.graph, () if listed else (Derived.NODE_LIST,), remarks=_remarks(tables, built.graph))
 
 
 def _remarks(tables: Tables, graph: Graph) -> tuple[str, ...]:
@@ -285,8 +285,8 @@ def _proposed(tables: Tables, limits: IngestLimits) -> Made:
     whole = Tables(tables.edges, nodes if nodes is not None else proposal.nodes)
     schema = proposal.schema
     built = assemble_batches(schema, Sources(lambda: _raw(whole, schema)), limits, _silent)
-    told = nodes is not None and tables.declared_nodes
-    return Made(built.graph, marks_of(schema, nodes=not told), proposal.warnings, tables.warnings)
+    declared = nodes is not None and tables.declared_nodes
+    return Made(built.graph, marks_of(schema, nodes=not declared), proposal.warnings, tables.warnings)
 
 
 def _silent(stage: str, done: int) -> None:

@@ -40,11 +40,13 @@ def with_ends(table: pa.Table, names: Sequence[str] | None) -> tuple[pa.Table, t
 
 
 def _grounds(reading: Reading) -> str:
-    told = "; ".join(
+    roles = "; ".join(
         f"{shown(each.name) if each.name else each.place} as {each.role} ({', '.join(each.why)})"
         for each in reading.columns
     )
-    return f"Columns were read by what is in them: {told}. Say columns={{...}} where they are something else."
+    return (
+        f"Columns were read by what is in them: {roles}. Say columns={{...}} where they are something else."
+    )
 
 
 def array_table(array: np.ndarray) -> tuple[pa.Table, list[str] | None]:

@@ -121,8 +121,8 @@ def propose(
     warnings += numbers_as_texts({name: each.values for name, each in sorted(relations.items())})
     ignored = tuple(notes.skipped | dict.fromkeys(unread))
     if unread:
-        told = "; ".join(f"{shown(name)}, as {why}" for name, why in unread.items())
-        warnings.append(f"Columns of the edges that are not read: {told}.")
+        unread_columns = "; ".join(f"{shown(name)}, as {why}" for name, why in unread.items())
+        warnings.append(f"Columns of the edges that are not read: {unread_columns}.")
     if any(carried.values()):
         warnings.append(_proposed_values(carried))
     derived = None
@@ -150,8 +150,8 @@ def propose(
             "both, where one id stands for two."
         )
     if nodes.unread:
-        told = "; ".join(f"{shown(name)}, as {why}" for name, why in nodes.unread.items())
-        warnings.append(f"Columns of the nodes that are not read: {told}.")
+        unread_columns = "; ".join(f"{shown(name)}, as {why}" for name, why in nodes.unread.items())
+        warnings.append(f"Columns of the nodes that are not read: {unread_columns}.")
     warnings += nodes.warnings + told_of_ids(listed["id"])
     in_files = {name: each for each, name in names.items() if name != each}
     edge_types = tuple(

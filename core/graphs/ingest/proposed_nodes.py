@@ -47,11 +47,11 @@ class ProposedNodes:
     def warnings(self) -> list[str]:
         """Warn of attributes that are proposed as texts though they look like numbers."""
         names = {each.name for kind in self.types for each in kind.attributes if each.kind in _TEXTS}
-        told = (
+        of_numbers = (
             told_of_numbers(name, as_text(self.listed[name]).unique()[:_LOOKED_AT].to_pylist())
             for name in sorted(names)
         )
-        return [each for each in told if each] + [*self._of_vectors()]
+        return [each for each in of_numbers if each] + [*self._of_vectors()]
 
     def _of_vectors(self) -> Iterator[str]:
         """Say how proposed vectors may be released. Bounds are never read off what is there."""

@@ -59,8 +59,8 @@ class NodeIndex:
             return EMPTY_END.format(end=end)
         if self.ids is None:
             nodes = f"0..{self.count - 1}, the declared nodes of {name!r}"
-            told = f"the {end} {shown(value)} is no integer in {nodes}{counted(such)}"
-            return f"{told}; mend it or declare more nodes"
+            problem = f"the {end} {shown(value)} is no integer in {nodes}{counted(such)}"
+            return f"{problem}; mend it or declare more nodes"
         of_type = "" if name == NodeType().name else f" as a node of type {name!r}"
         return not_listed(end, value, self.ids, such, of_type)
 
@@ -78,10 +78,10 @@ def not_listed(end: str, value: object, ids: pa.Array, such: int, of_type: str =
     way out."""
     text = str(value)
     spaces = " (it has spaces around it)" if text != text.strip() else ""
-    told = f"the {end} {shown(text)}{spaces} is not in the node list{of_type}{counted(such)}"
+    problem = f"the {end} {shown(text)}{spaces} is not in the node list{of_type}{counted(such)}"
     if other := _alike(text, ids):
-        return f"{told}, which has {shown(other)}; write them alike"
-    return f"{told}; {mend or 'add it to the list, or mend it'}"
+        return f"{problem}, which has {shown(other)}; write them alike"
+    return f"{problem}; {mend or 'add it to the list, or mend it'}"
 
 
 def _alike(text: str, ids: pa.Array) -> str | None:

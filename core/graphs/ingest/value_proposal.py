@@ -122,7 +122,7 @@ def proposed_values(
                 kinds.setdefault(name, set()).add(kind)
             else:
                 ignored[name] = kind
-    told = []
+    warnings = []
     for name, found in kinds.items():
         texts = set[str]().union(*(columns[name].texts for columns in seen.values() if name in columns))
         if found == {EdgeAttributeKind.CATEGORY} and (pair := pair_of(texts)):
@@ -131,7 +131,9 @@ def proposed_values(
                 if name in columns:
                     columns[name].texts = set(BOOLEANS)
             if pair != BOOLEANS and len(texts) > 1:
-                told.append(f"The texts {pair[0]} and {pair[1]} of {shown(name)} are read as false and true.")
+                warnings.append(
+                    f"The texts {pair[0]} and {pair[1]} of {shown(name)} are read as false and true."
+                )
         if len(texts) == 1:
             ignored[name] = "it is the same in every row"
         if found == {EdgeAttributeKind.INTEGER, EdgeAttributeKind.NUMBER}:
@@ -150,19 +152,19 @@ def proposed_values(
         )
         for relation, columns in seen.items()
     }
-    return made, ignored, told
+    return made, ignored, warnings
 
 
 def numbers_as_texts(seen: Mapping[str, Mapping[str, Seen]]) -> list[str]:
     """Warn of columns that look like numbers. They are proposed as texts, or not at all."""
-    told: dict[str, None] = {}
+    warnings: dict[str, None] = {}
     for columns in seen.values():
         for name, each in columns.items():
             kind = each.kind(name)
             texts = kind is EdgeAttributeKind.CATEGORY or (isinstance(kind, str) and not each.numeric)
             if each.held and texts and not each.empty and (warns := told_of_numbers(name, each.texts)):
-                told[warns] = None
-    return list(told)
+                warnings[warns] = None
+    return list(warnings)
 
 
 def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -> EdgeAttribute:

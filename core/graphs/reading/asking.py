@@ -228,8 +228,8 @@ def warnings(
                 "that is read: write dates as 2024-05-17 or 2024-05-17T12:30:00Z, or numbers."
             )
     values = [each for each in columns if each.name and each.role in (Role.VALUE, Role.ATTRIBUTE)]
-    if told := renamed([each.name or "" for each in values], [each.called for each in values]):
-        found.append(told)
+    if renaming := renamed([each.name or "" for each in values], [each.called for each in values]):
+        found.append(renaming)
     if directed is not None:
         found.append(f"A comment says that the edges are {'directed' if directed else 'undirected'}.")
     return found

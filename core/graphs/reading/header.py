@@ -27,9 +27,9 @@ def header_odds(first: Sequence[str], columns: Sequence[Cells]) -> tuple[float, 
     elif numbering(names):
         odds += 4.0
         grounds["its words are one, numbered in order"] = None
-    told = sum(known(name) for name in names)
-    if told:
-        odds += 1.5 * told
+    known_names = sum(known(name) for name in names)
+    if known_names:
+        odds += 1.5 * known_names
         grounds["words in it are names of columns"] = None
     likes = 0
     for cell, column in zip(first, columns, strict=False):

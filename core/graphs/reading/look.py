@@ -341,9 +341,11 @@ def _said(asked: Asked, records: _Records, names: list[str] | None) -> dict[int,
             exact = [] if names is None else [n for n, each in enumerate(names) if each == column]
             near = exact or [n for n, each in enumerate(held) if each == column.strip().casefold()]
             if len(near) != 1:
-                told = ", ".join(map(shown, records.first))
+                listing = ", ".join(map(shown, records.first))
                 reject(
-                    asked.file, f"no column is named {shown(column)}; the line has {told}", line=records.line
+                    asked.file,
+                    f"no column is named {shown(column)}; the line has {listing}",
+                    line=records.line,
                 )
             place = near[0]
         if place >= len(records.first):

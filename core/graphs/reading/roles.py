@@ -60,19 +60,19 @@ def ends_of(
 
     ``fixed`` columns are said, and so are ``two_sorts`` of nodes, whose ids are the same by chance.
     """
-    told = {role: place for place, role in fixed.items() if role in (Role.SOURCE, Role.TARGET)}
+    given = {role: place for place, role in fixed.items() if role in (Role.SOURCE, Role.TARGET)}
     named = set(words.ends_among(names)) if names else set()
     of_names = {place for pair in named for place in pair}
     able = [
         place
         for place, column in enumerate(columns)
-        if (not column.empty or place in of_names) and (place not in fixed or place in told.values())
+        if (not column.empty or place in of_names) and (place not in fixed or place in given.values())
     ][:MOST]
     scores: dict[tuple[int, int], float] = {}
     drawbacks = {place: _drawback(columns[place], names[place] if names else None) for place in able}
     for i in able:
         for j in able:
-            if i == j or told.get(Role.SOURCE, i) != i or told.get(Role.TARGET, j) != j:
+            if i == j or given.get(Role.SOURCE, i) != i or given.get(Role.TARGET, j) != j:
                 continue
             scores[i, j] = _pair(i, j, columns, drawbacks, two_sorts)
             if names and (i, j) in named:
@@ -84,7 +84,7 @@ def ends_of(
     sure = (math.exp(scores[best]) + math.exp(scores.get((best[1], best[0]), -math.inf))) / total
     others = [pair for pair in scores if set(pair) != set(best)]
     rival = max(others, key=lambda pair: scores[pair]) if others else None
-    if len(told) == 2:
+    if len(given) == 2:
         return Ends(*best, 1.0, ("you said so",))
     return Ends(*best, sure, _grounds(best, columns, best in named), rival)
 

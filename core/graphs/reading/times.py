@@ -47,8 +47,8 @@ def form_of(values: Sequence[str], order: str | None) -> str | None:
     if bool(times_of(column)[1].all()):
         return None
     if slashed(values):
-        told = order_of_days(values) or (order if order in _DAYS else "dmy")
-        return _fitting(column, [day + clock for day, clock in product(_DAYS[told], _CLOCKS)])
+        day_order = order_of_days(values) or (order if order in _DAYS else "dmy")
+        return _fitting(column, [day + clock for day, clock in product(_DAYS[day_order], _CLOCKS)])
     return _fitting(column, [day + clock for day, clock in product(_OTHERS, _CLOCKS)])
 
 

@@ -27,8 +27,8 @@ def columns_apart(
     places = [place for place, name in enumerate(names) if name and name not in _STRUCTURE[part]]
     given = [names[place] for place in places]
     plain = column_names(given, set(_TAKEN[part]) - set(wanted))
-    if told := renamed(given, plain):
-        remark(told)
+    if renaming := renamed(given, plain):
+        remark(renaming)
     for place, name in zip(places, plain, strict=True):
         made[place] = name
     return made

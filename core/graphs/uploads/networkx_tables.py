@@ -85,8 +85,8 @@ def _attributes(
     keys = sorted({key for each in data for key in each} - set(but), key=str)
     given = [str(key) for key in keys]
     names = column_names(given, frozenset(structural))
-    if told := renamed(given, names):
-        remark(told)
+    if renaming := renamed(given, names):
+        remark(renaming)
     return {
         name: _column((each.get(key) for each in data), text_only=text_only)
         for key, name in zip(keys, names, strict=True)

@@ -64,9 +64,9 @@ def _only_file(path: Path, most: int) -> IO[bytes]:
     if files and all(each.endswith(".npy") for each in names):
         raise NotOne("this is a matrix of NumPy or SciPy (.npz); send a sparse one with the format npz")
     if len(files) != 1:
-        told = ", ".join(sorted(names)[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
+        held = ", ".join(sorted(names)[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
         raise NotOne(
-            f"this is a zip archive of {len(files)} files ({told}); send one by itself, or an archive of one"
+            f"this is a zip archive of {len(files)} files ({held}); send one by itself, or an archive of one"
         )
     if files[0].flag_bits & 1:
         raise NotOne("this zip archive is encrypted; send the file inside it, or pack it without a password")

@@ -156,10 +156,10 @@ class Kinds:
                 return "the graph_id is empty; name one of the collection's graphs or remove the line"
             return f"the graph {shown(value)} is not declared; add it to the collection's graphs or mend it"
         known = ", ".join(self.values.to_pylist())
-        told = f"the {self.thing} type {shown(value)} is not declared; use {known}"
+        problem = f"the {self.thing} type {shown(value)} is not declared; use {known}"
         if str(value).isdigit():
-            told += ", or say by the option columns which field is the type, as this looks like a number"
-        return told
+            problem += ", or say by the option columns which field is the type, as this looks like a number"
+        return problem
 
 
 def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:

@@ -57,8 +57,8 @@ def _check(path: Path, most: int) -> None:
                 for found in _PLACE.finditer(archive.read(entry)):
                     wide, high = max(wide, _number(found[1])), max(high, int(found[2][:9]))
                     if wide * high > MOST_CELLS:
-                        told = f"a sheet of the spreadsheet spans {high} rows and {wide} columns"
-                        raise NotOne(f"{told}; remove what stands apart, or send the list as CSV")
+                        problem = f"a sheet of the spreadsheet spans {high} rows and {wide} columns"
+                        raise NotOne(f"{problem}; remove what stands apart, or send the list as CSV")
 
 
 def _number(letters: bytes) -> int:

@@ -83,7 +83,7 @@ def igraph_arguments(graph: Graph) -> dict[str, Any]:
             each for table in graph.nodes.values() for each in table.id_array().to_pylist()
         ]
     edges: list[tuple[int, int]] = []
-    told: list[dict[str, Any]] = []
+    attributes: list[dict[str, Any]] = []
     for relation in schema.edge_types:
         table = graph.edges[relation.name]
         rows = edges_of(table, slice(None))
@@ -98,14 +98,14 @@ def igraph_arguments(graph: Graph) -> dict[str, Any]:
         if len(schema.edge_types) > 1:
             for item in data:
                 item["type"] = relation.in_files
-        told += data
-    keys = list(dict.fromkeys(name for item in told for name in item))
+        attributes += data
+    keys = list(dict.fromkeys(name for item in attributes for name in item))
     return {
         "n": len(vertices["name"]),
         "edges": edges,
         "directed": any(each.directed or not each.homogeneous for each in schema.edge_types),
         "vertex_attrs": vertices,
-        "edge_attrs": {name: [item.get(name) for item in told] for name in keys},
+        "edge_attrs": {name: [item.get(name) for item in attributes] for name in keys},
     }
 
 

@@ -28,9 +28,9 @@ def resized(columns: Columns, origins: np.ndarray) -> Columns:
     factor = len(origins) / max(len(columns["degrees"]), 1)
     clustering = columns["clustering"]
     if len(clustering):
-        told = ToldClustering(*clustering)
-        cost = max(1, round(told.nano_epsilon / factor))
-        clustering = ToldClustering(told.total * factor, int(told.damping), cost).column()
+        measured = ToldClustering(*clustering)
+        cost = max(1, round(measured.nano_epsilon / factor))
+        clustering = ToldClustering(measured.total * factor, int(measured.damping), cost).column()
     return {
         **columns,
         "labels": columns["labels"][origins],
@@ -62,6 +62,6 @@ def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndar
     if len(known):
         aim, deviation = product_goal(keys, nodes, known[0], known[1], params.way.spread)
         band = float(np.clip(BAND * deviation, *BANDS)) if params.way.band is None else params.way.band
-    told = ToldClustering.of(columns.get("clustering", ()))
-    targets = Targets(int(columns["triangles"][0]), aim, band, told)
+    measured = ToldClustering.of(columns.get("clustering", ()))
+    targets = Targets(int(columns["triangles"][0]), aim, band, measured)
     return rewired(keys, nodes, labels, targets, proposals_for(edges, params.way.proposals), rng)

@@ -238,7 +238,7 @@ def seen_edges(
 
 def paid(graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
     """Pay for the columns of one cell. Its labels are the public groups where they are named."""
-    kind, told = graph.schema.edge_type(key[0]).source, None
+    kind, public = graph.schema.edge_type(key[0]).source, None
     if isinstance(params.groups, str):
-        told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
-    return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)
+        public = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
+    return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, public)

@@ -201,8 +201,8 @@ def _kept(params: KeyframeParams, whole: int, nodes: int | None) -> tuple[int, i
     of_edges = int(half * EDGES_OF_KEPT)
     if of_edges < SMALLEST_STEP_NANO_EPSILON:
         return 0, 0
-    told = nodes is not None and _deviation(half - of_edges) <= TOLD * nodes
-    return of_edges, half - of_edges if told else 0
+    readable = nodes is not None and _deviation(half - of_edges) <= TOLD * nodes
+    return of_edges, half - of_edges if readable else 0
 
 
 def _deviation(nano_epsilon: int) -> float:
@@ -241,8 +241,8 @@ def divide(params: KeyframeParams, granted: Mapping[str, int]) -> StepBudget:
     """Divide one step's budget, in nano-epsilon by the purposes of the plan."""
     few = COUNT in granted
     counters, frame, aside = (granted.get(each, 0) for each in (COUNT if few else COUNTERS, FRAME, SET_ASIDE))
-    told = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
-    count = counters if few else told
+    own = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
+    count = counters if few else own
     rest = 1 - _counting(params, few)
     cells = max(1, int((frame + 2 * aside) * params.cells_share / rest)) if frame else 0
     return StepBudget(

@@ -122,8 +122,8 @@ def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
         return columns
     even, columns = columns.var(axis=0), columns - weight @ columns
     spread = weight @ np.square(columns)
-    told = spread / even
-    kept = told > FLOOR * min(1.0, float(told.max()))
+    signal = spread / even
+    kept = signal > FLOOR * min(1.0, float(signal.max()))
     columns = columns[:, kept] / np.sqrt(spread[kept])
     values, vectors = np.linalg.eigh(columns.T * weight @ columns)
     kept = values > FLOOR * values.max()

@@ -134,10 +134,10 @@ def tail_counts(
     cut = cut * bounds[min(begin, len(bounds) - 1)]
     shape = low**-power * np.exp(-low / cut) - high**-power * np.exp(-high / cut)
     shape /= np.maximum(shape.max(axis=1, keepdims=True), FLOOR)
-    told, variance = noisy[first:], deviation**2 + np.maximum(fit[first:], 0.0)
-    level = np.maximum(shape @ (told / variance) / np.maximum(shape**2 @ (1 / variance), FLOOR), 0.0)
+    measured, variance = noisy[first:], deviation**2 + np.maximum(fit[first:], 0.0)
+    level = np.maximum(shape @ (measured / variance) / np.maximum(shape**2 @ (1 / variance), FLOOR), 0.0)
     laws = level[:, None] * shape
-    off = np.square(told - laws) @ (1 / variance)
+    off = np.square(measured - laws) @ (1 / variance)
     weight = np.exp((off.min() - off) / 2)
     found = (weight @ laws / weight.sum())[begin - first :]
     off = noisy[begin:] - found

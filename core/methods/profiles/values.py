@@ -119,9 +119,9 @@ class _Values:
         own = np.arange(self._things)
         ordered = bool(len(division.score))
         labels = (division.kinds if ordered else np.arange(len(mass)))[division.bins]
-        told = self._read(1, own, together, labels)
+        read = self._read(1, own, together, labels)
         undone = self._undone()
-        counts, noise = told.values[:, 0] * undone, (told.deviation * undone) ** 2
+        counts, noise = read.values[:, 0] * undone, (read.deviation * undone) ** 2
         degrees = np.bincount(self._drawn_persons().thing, minlength=self._things)
         if not ordered:
             return rates_of(Nodes.read(counts, noise, degrees), division, mass)

@@ -126,12 +126,12 @@ def step_shares(people: People, law: DegreeLaw, total: float, nano_epsilon: int)
         return np.ones(people.steps)
     of = np.arange(people.steps) * periods // people.steps
     kept = people.by_period(of, [theta] * periods).counts(nano_epsilon=nano_epsilon, purpose="edges by step")
-    told = norm_sub(kept.astype(np.float64))
-    if told.sum() <= 0:
+    shares = norm_sub(kept.astype(np.float64))
+    if shares.sum() <= 0:
         return np.ones(people.steps)
     parts = np.geomspace(0.1 / periods, 1.0, PARTS)
     held = [kept_share(law, float(part), theta) for part in parts]
-    found = told
+    found = shares
     for _ in range(4):  # a projection takes more of a busy period
-        found = told / np.interp(found / found.sum(), parts, held)
+        found = shares / np.interp(found / found.sum(), parts, held)
     return np.asarray((found / np.bincount(of))[of])

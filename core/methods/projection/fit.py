@@ -125,9 +125,9 @@ def group_counts(
     share = 0.5
     for _ in range(4):  # how much a projection takes hangs on the share of edges that it sees
         kept_inside, kept_across = _kept_by(law, share, (wide, narrow))
-        told, other = inside.sum() / kept_inside, total - across / kept_across
+        within, other = inside.sum() / kept_inside, total - across / kept_across
         weights = kept_inside**2 / inside_noise, kept_across**2 / across_noise
-        number = (weights[0] * told + weights[1] * other) / sum(weights)
+        number = (weights[0] * within + weights[1] * other) / sum(weights)
         share = float(np.clip(number / max(total, 1), 0.01, 0.99))
     return _divided(total, share, inside)
 
@@ -165,8 +165,8 @@ def met(
     share = 0.5
     for _ in range(4):
         inside, across = _kept_by(law, share, (wide, narrow))
-        told, other = max(kept[:-1].sum() / inside, 0.0), max(kept[-1] / across, 0.0)
-        share = float(np.clip(told / max(told + other, 1.0), 0.01, 0.99))
+        within, other = max(kept[:-1].sum() / inside, 0.0), max(kept[-1] / across, 0.0)
+        share = float(np.clip(within / max(within + other, 1.0), 0.01, 0.99))
     return _divided(total, share, kept[:-1])
 
 

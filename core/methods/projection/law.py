@@ -228,27 +228,27 @@ class _Side:
         """Fit the law anew, where ``shares`` of other ends have room at each theta: how far it moved."""
         nodes, grid, mass = self.nodes, self.grid, self.mass
         rows: list[np.ndarray] = []
-        told: list[np.ndarray | list[float]] = []
+        measured: list[np.ndarray | list[float]] = []
         variance: list[float | np.ndarray | list[float]] = []
         widest, cut = max(self._edges, key=lambda each: each.theta), 0.0
         for each in self._edges:
             row = kept_mean(grid, shares[each.theta], each.theta) / self.ends
             lost = nodes * float(mass @ (grid / self.ends - row))
             rows.append(row[None, :])
-            told.append([each.count])
+            measured.append([each.count])
             variance.append([each.variance + (MODEL * lost) ** 2 + 1])
             cut = lost if each is widest else cut
         rows.append(grid[None, :] / self.ends)
-        told.append([widest.count + cut])
+        measured.append([widest.count + cut])
         variance.append([widest.variance + (ABOVE * widest.count) ** 2 + (LOST * cut) ** 2 + 1])
         for tail in self._tails:
             upper = reached(grid, shares[tail.theta], tail.at)
             lost = nodes * ((grid[None, :] >= tail.at[:, None]) - upper) @ mass
             rows.append(upper)
-            told.append(tail.count)
+            measured.append(tail.count)
             variance.append(tail.variance + (MODEL * lost) ** 2 + 1)
         weight = 1 / np.concatenate(
-            [np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)]
+            [np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, measured, strict=True)]
         )
         self.mass = posterior_mode(
             np.log(np.maximum(mass, FLOOR)),
@@ -256,7 +256,7 @@ class _Side:
             self._prior,
             nodes,
             np.vstack(rows),
-            np.concatenate(told),
+            np.concatenate(measured),
             weight,
         )
         return float(np.abs(self.mass - mass).sum() / 2)

@@ -147,15 +147,15 @@ def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> list
     noise = moved * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
     theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA[sides_of(people)])), most)
     at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
-    told: tuple[np.ndarray, ...]
+    counts: tuple[np.ndarray, ...]
     if people.relation.directed:
-        told = people.directed((theta, theta)).tail_counts(
+        counts = people.directed((theta, theta)).tail_counts(
             thresholds=(at, at), nano_epsilon=nano_epsilon, purpose="degrees"
         )
     else:
         kept = people.projected(theta)
-        told = (kept.tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees"),)
-    return [CappedTails(theta, at, count, variance(moved * theta, nano_epsilon)) for count in told]
+        counts = (kept.tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees"),)
+    return [CappedTails(theta, at, count, variance(moved * theta, nano_epsilon)) for count in counts]
 
 
 def reach_of(theta: int, most: int) -> int:

@@ -118,8 +118,8 @@ def histogram_of(people: People, name: str | None, items: Items, nano_epsilon: i
     shares = shares_told(first[0])
     second = _looked(people, name, items, labels, _thetas(people, name, items, shares, fine), fine)
     weights = 1 / first[1], 1 / second[1]
-    told = (weights[0] * first[0] + weights[1] * second[0]) / (weights[0] + weights[1])
-    return np.asarray((shares_told(told) / np.bincount(labels))[labels])
+    combined = (weights[0] * first[0] + weights[1] * second[0]) / (weights[0] + weights[1])
+    return np.asarray((shares_told(combined) / np.bincount(labels))[labels])
 
 
 def _theta(mean: float, classes: int) -> int:

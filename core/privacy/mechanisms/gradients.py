@@ -39,8 +39,8 @@ def require_float32(device: torch.device) -> None:
     half precision."""
     if device.type == "cpu":
         return
-    told = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    if any(told) or torch.get_float32_matmul_precision() != "highest":
+    allowed = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    if any(allowed) or torch.get_float32_matmul_precision() != "highest":
         raise PrivacyViolation(
             "gradients are computed in TF32: what a row's place adds to one is not bounded"
         )

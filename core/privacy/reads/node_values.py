@@ -207,17 +207,17 @@ class NodeValueReads:
         self._charge_rows(event, purpose)
         groups = np.zeros(self._count, np.int64) if name is None else grouped(self._places(name), of_bin)
         asked = np.arange(bins.count) != rest
-        told = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, asked].ravel())
+        counts = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, asked].ravel())
         found = np.zeros(shape)
         law: Fraction | Normal = Normal(Fraction(scale, radius))
         if isinstance(event, Pure):
-            noisy = mechanisms.discrete_laplace(told, moved, event.nano_epsilon)
+            noisy = mechanisms.discrete_laplace(counts, moved, event.nano_epsilon)
             law = Fraction(moved * NANO, event.nano_epsilon)
         else:
-            noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), told * radius, scale)
+            noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), counts * radius, scale)
         found[:, :, asked] = noisy.reshape(*shape[:2], -1) / radius
         about = {"attribute": attribute, "bins": bins, "bin_of_zero": rest}
-        for group, own in enumerate(np.rint(found[:, :, asked]).astype(np.int64) if told.size else ()):
+        for group, own in enumerate(np.rint(found[:, :, asked]).astype(np.int64) if counts.size else ()):
             of_group = {} if name is None else {"of": name, "bin_groups": of_bin, "group": group}
             cell = (rows_of(self._kind.name), None)
             self._meter.measurements.keep(cell, VECTORS, about | of_group, (), law, own.ravel(), purpose)
@@ -283,12 +283,12 @@ class NodeValueReads:
             square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
         counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
         noisy = np.zeros((count, count), dtype=np.int64)
-        told = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
-        noisy[counted] = told
+        measured = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
+        noisy[counted] = measured
         asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
         scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
         query = DIRECTED_MIXING if declared.directed else MIXING
-        self._meter.measurements.keep((relation, None), query, asked, (), scale, told, purpose)
+        self._meter.measurements.keep((relation, None), query, asked, (), scale, measured, purpose)
         return noisy
 
     def multiplicity(self, relation: str) -> int:

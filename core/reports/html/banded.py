@@ -167,13 +167,13 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
     ticks = [((k + 0.5) / len(columns), _short(columns[k], 14)) for k in range(0, len(columns), step)]
     plot.bottom_axis(ticks[:-1] if len(ticks) > 1 and _leaves(plot, ticks[-1]) else ticks, titles[1])
     header: tuple[str, ...] = (titles[0], *columns)
-    told: tuple[Row, ...] = tuple((label, *map(float, row)) for label, row in zip(rows, counts, strict=True))
+    table: tuple[Row, ...] = tuple((label, *map(float, row)) for label, row in zip(rows, counts, strict=True))
     if ends:
         header = (f"{titles[0]}, {titles[1]}", "Release", "Paid for: at least", "At most")
-        told = tuple(sorted(ends, key=lambda each: -each[1])[:MAX_ROWS])
-    thinned = len(ends) if len(ends) > len(told) else None
+        table = tuple(sorted(ends, key=lambda each: -each[1])[:MAX_ROWS])
+    thinned = len(ends) if len(ends) > len(table) else None
     svg = plot.svg(uid, title, description)
-    return Figure(title, description, svg, (), header, told, thinned, note=note, sorted_rows=bool(ends))
+    return Figure(title, description, svg, (), header, table, thinned, note=note, sorted_rows=bool(ends))
 
 
 def _short(label: str, most: int = _LABEL) -> str:

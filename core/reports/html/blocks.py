@@ -49,14 +49,14 @@ def _block(block: blocks.Block) -> Markup:
             return _paragraph(block)
         case blocks.Items(texts, lead):
             rows = _joined(Markup("<li><p>{}</p></li>").format(text) for text in texts)
-            told = Markup("<p>{}</p>\n").format(lead) if lead and texts else Markup("")
-            return told + Markup('<ul class="notices">{}</ul>\n').format(rows) if rows else Markup("")
+            content = Markup("<p>{}</p>\n").format(lead) if lead and texts else Markup("")
+            return content + Markup('<ul class="notices">{}</ul>\n').format(rows) if rows else Markup("")
         case blocks.Terms(rows):
-            told = _joined(_term(term, text) for term, text in rows)
-            return Markup('<dl class="explained two">\n{}</dl>\n').format(told)
+            content = _joined(_term(term, text) for term, text in rows)
+            return Markup('<dl class="explained two">\n{}</dl>\n').format(content)
         case blocks.Facts(rows):
-            told = _joined(_fact(name, text) for name, text in rows)
-            return Markup('<dl class="facts">\n{}</dl>\n').format(told)
+            content = _joined(_fact(name, text) for name, text in rows)
+            return Markup('<dl class="facts">\n{}</dl>\n').format(content)
         case blocks.Table():
             return _table(block)
         case blocks.Listing(lines):
@@ -68,8 +68,8 @@ def _block(block: blocks.Block) -> Markup:
             return head + Markup('<div class="{}">{}</div>\n').format(style, made) if made else made
         case blocks.Drawn(svg, keys, style):
             legend = _joined(Markup('<span class="key {}">{}</span> ').format(*key) for key in keys)
-            told = Markup('<p class="legend">{}</p>').format(legend) if keys else legend
-            return Markup('<div class="{}">{}{}</div>\n').format(style, svg, told)
+            content = Markup('<p class="legend">{}</p>').format(legend) if keys else legend
+            return Markup('<div class="{}">{}{}</div>\n').format(style, svg, content)
         case blocks.Rating():
             return _rating(block)
         case blocks.Group(inner, style, title, name):
@@ -171,8 +171,8 @@ def _cell(cell: blocks.Cell) -> Markup:
             own = numbers.percent(value) if percent else numbers.number(value)
             return own + SMALL.format(f"[{write(low)}, {write(high)}]")
         case blocks.Size(size_bytes):
-            told = Markup('<data value="{0}" title="{0} bytes">{1}</data>')
-            return told.format(size_bytes, numbers.size(size_bytes))
+            element = Markup('<data value="{0}" title="{0} bytes">{1}</data>')
+            return element.format(size_bytes, numbers.size(size_bytes))
     return numbers.number(cell)
 
 

@@ -74,11 +74,11 @@ def assessment(facts: PackFacts) -> str:
 
 
 def _dataset(facts: PackFacts) -> list[str]:
-    told = facts.dataset
+    dataset = facts.dataset
     rows = [
-        ("Dataset", f"{told['name']} ({facts.dataset_id})"),
-        ("Population whose budget it draws on", told["protection_domain"]),
-        ("Declared public as a whole", "yes" if told["public"] else "no"),
+        ("Dataset", f"{dataset['name']} ({facts.dataset_id})"),
+        ("Population whose budget it draws on", dataset["protection_domain"]),
+        ("Declared public as a whole", "yes" if dataset["public"] else "no"),
         ("Unit that is protected", wording.unit_words(facts.report.guarantee)[1]),
         ("Method", facts.report.provenance.method_title),
     ]

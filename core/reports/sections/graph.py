@@ -241,8 +241,8 @@ def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:
     rows = []
     for name, value in of.means.items():
         total = totals.get(name)
-        told = () if not true else ("–" if total is None else ends(total.low, total.high),)
-        rows.append((named(metrics, name), value, *told))
+        original = () if not true else ("–" if total is None else ends(total.low, total.high),)
+        rows.append((named(metrics, name), value, *original))
     yield Table(of.name, ("Metric", "Synthetic", *true), rows, most=99)
 
 

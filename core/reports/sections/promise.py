@@ -295,8 +295,8 @@ def _risk(public: PublicPart) -> Iterator[Block]:
         )
     beliefs = [step / 50 for step in range(51)]
     series = [risk.at(beliefs, row.epsilon, row.delta) for row in found]
-    told = "Above the diagonal, which is to learn nothing: a line for each row of the table."
-    svg = charts.posteriors("learned", "How likely a claim can become", told, series)
+    description = "Above the diagonal, which is to learn nothing: a line for each row of the table."
+    svg = charts.posteriors("learned", "How likely a claim can become", description, series)
     keys = [(f"type-{index}", row.title) for index, row in enumerate(found)]
     picture = Drawn(svg, [*keys, ("guess", "Nothing learned")], "")
     title = f"What somebody can learn of {wording.unit_words(public.guarantee)[0]}"

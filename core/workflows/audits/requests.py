@@ -146,7 +146,7 @@ def _checked(report: Path, held: AuditWork) -> AuditResult:
     plan = PrivacyPlan.from_json(spec.plan)
     cost = plan.cost()
     asked = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
-    told = (result.method, result.parameters, result.runs, result.unit, result.window)
-    if asked != told or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
+    published = (result.method, result.parameters, result.runs, result.unit, result.window)
+    if asked != published or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
         raise InvalidInput("the child's result is of another audit")
     return result

@@ -110,8 +110,8 @@ def budget(
         dataset = service.get(session, principal.tenant, dataset_id)
         if as_of is not None:
             return accounts.statement_at(session, dataset.account_id, as_of, steps=steps)
-        told = accounts.statement(session, dataset.account_id, steps=steps)
-        return _paced(session, {told.account_id: told})[told.account_id]
+        statement = accounts.statement(session, dataset.account_id, steps=steps)
+        return _paced(session, {statement.account_id: statement})[statement.account_id]
 
 
 def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset]) -> dict[str, Budget]:

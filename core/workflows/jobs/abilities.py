@@ -103,10 +103,10 @@ def fit(topic: Topic, row_id: InstrumentedAttribute[str]) -> ColumnElement[bool]
 def give_up_methods(services: Services) -> int:
     """Fail jobs that wait for a missing method. No worker has it any more."""
     with services.db.transaction() as session:
-        told = workers.abilities(session)
-        if told is None:
+        available = workers.abilities(session)
+        if available is None:
             return 0
-        able = told | abilities_repository.common()
+        able = available | abilities_repository.common()
         ids = repository.queued_but(session, able, services.settings.sweep_limit)
 
     def give_up(job_id: str) -> None:

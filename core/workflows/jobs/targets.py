@@ -124,10 +124,10 @@ class Search:
                     met=met,
                 )
             )
-        told = {(each.question, each.edge_type) for each in found}
+        answered = {(each.question, each.edge_type) for each in found}
         for question in wanted:
             for name in self.public.edge_types:
-                if (question, name) not in told:
+                if (question, name) not in answered:
                     raise _untold(generator.name, question, name)
         return found
 

@@ -99,13 +99,13 @@ def public_keys(services: Services, principal: Principal) -> PublicKeys:
         _, certificate = standing(services, now)
     except Conflict:
         return PublicKeys(items=items, evidence=None)
-    told = Certified(
+    certified = Certified(
         key_id=key_id(certificate.public_key),
         issuer_id=key_id(certificate.issuer),
         valid_from=certificate.valid_from,
         valid_until=certificate.valid_until,
     )
-    return PublicKeys(items=items, evidence=told)
+    return PublicKeys(items=items, evidence=certified)
 
 
 def _newest(store: ObjectStore, settings: Settings, public: str, now: date) -> Certificate | None:

@@ -20,9 +20,9 @@ def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
     """Report the verifier's last findings. They are those of the caller's tenant, and counts of all. Reads 20
     rows."""
     require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
-    told = [(promise.name, promise.promise) for promise in promises(services)]
+    named = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:
-        results = checks.results(session, told, services.settings.verifier_poll_seconds, principal.tenant)
+        results = checks.results(session, named, services.settings.verifier_poll_seconds, principal.tenant)
     return LedgerHealth(status=checks.overall(results), promises=results)
 
 

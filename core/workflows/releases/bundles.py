@@ -175,8 +175,8 @@ def check_report(
         raise InvalidInput("the report is malformed") from error
     if (part.provenance.job_id, part.provenance.plan_digest) != (job_id, plan_digest):
         raise InvalidInput("the report speaks of another job or plan")
-    told = part.guarantee
-    if told != guarantee_part(guarantee, told.assurance, told.claimed, protected_type, derived):
+    declared = part.guarantee
+    if declared != guarantee_part(guarantee, declared.assurance, declared.claimed, protected_type, derived):
         raise InvalidInput("the report prints another guarantee than its transcript supports")
     if part.transcript.operations != len(transcript):
         raise InvalidInput("the report leaves operations out")

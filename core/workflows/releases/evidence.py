@@ -165,7 +165,7 @@ def _governance(session: Session, job: Job, edition: EditionName) -> dict[str, A
         raise StorageError("the policy that admitted the job is missing", job_id=job.id)
     rules = rules_of(Policy.model_validate(row.policy)).model_dump(mode="json")
     above = rules["approval_above_epsilon"]
-    told: dict[str, Any] = {
+    governance: dict[str, Any] = {
         "asked": {
             "person": job.person,
             "key": job.requested_by,
@@ -199,12 +199,12 @@ def _governance(session: Session, job: Job, edition: EditionName) -> dict[str, A
     if edition == "ledger":
         asked = None if row.proposal_id is None else proposals.by_id(session, row.proposal_id)
         if asked is not None:
-            told["policy_proposal"] = proposed.view(asked).model_dump(mode="json")
-        told["grants"] = [
+            governance["policy_proposal"] = proposed.view(asked).model_dump(mode="json")
+        governance["grants"] = [
             {name: hash_chain.plain(value) for name, value in _columns(entry).items()}
             for entry in accounts.grants(session, job.account_id)
         ]
-    return told
+    return governance
 
 
 def _ledger(session: Session, job: Job) -> dict[str, Any]:

@@ -317,10 +317,10 @@ def _chunks(content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _part(row: Shard, count: int) -> Part:
-    told = (row.sha256, row.size_bytes, row.rows, row.first_source, row.last_source)
-    if row.state != ShardState.DRAWN or None in told:
+    written = (row.sha256, row.size_bytes, row.rows, row.first_source, row.last_source)
+    if row.state != ShardState.DRAWN or None in written:
         raise LeaseLost("a shard is to be drawn again")
-    return Part(part_name(row.number, count), *told)  # type: ignore[arg-type]  # none of them is None
+    return Part(part_name(row.number, count), *written)  # type: ignore[arg-type]  # none of them is None
 
 
 def _opened(sealed: Iterator[bytes], key: bytes, context: str, path: Path) -> bool:

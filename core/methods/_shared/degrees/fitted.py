@@ -105,12 +105,12 @@ def fitted_degrees(
     scale, nodes = 2e9 / nano_epsilon, len(noisy)
     if not nodes:
         return np.empty(0)
-    told, law = law, law or degree_law(noisy, scale, mean, shapes)
+    given, law = law, law or degree_law(noisy, scale, mean, shapes)
     means = posterior_means(noisy, scale, law, evidence)
     order = np.lexsort((rng.random(nodes), means))
     degrees = np.empty(nodes)
     degrees[order] = law.quantiles(nodes)
-    if told is not None:
+    if given is not None:
         # Where nodes stand farther apart than the noise reaches, as hubs do, each is known by its own number.
         alone = 1 / (1 + (nodes * law.density(means) * scale) ** 2)
         degrees += alone * (means - degrees)

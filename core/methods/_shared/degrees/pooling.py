@@ -75,11 +75,11 @@ def pooled_counts(graphs: Sequence[NoisyGraph]) -> np.ndarray:
     spread that the graphs show beyond it.
     """
     nodes = np.array([graph.nodes for graph in graphs], dtype=np.float64)
-    told = np.array([(graph.edges, graph.degrees.sum() / 2) for graph in graphs], dtype=np.float64)
+    estimates = np.array([(graph.edges, graph.degrees.sum() / 2) for graph in graphs], dtype=np.float64)
     # A discrete Laplace draw of scale s has a variance of about 2 s^2.
     noise = np.array([(2 * g.edges_scale**2, g.nodes * g.degrees_scale**2 / 2) for g in graphs])
     variance = 1 / (1 / noise).sum(axis=1)
-    rate, noise_of_rate = (told / noise).sum(axis=1) * variance / nodes, variance / nodes**2
+    rate, noise_of_rate = (estimates / noise).sum(axis=1) * variance / nodes, variance / nodes**2
     spread = float(rate.var())
     centre = float(rate.mean())
     for _ in range(ROUNDS):

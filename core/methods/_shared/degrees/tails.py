@@ -151,13 +151,13 @@ def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None
     kernel = np.exp((far.min(axis=1, keepdims=True) - far) / scale)
     mean = max(float(noisy.mean()) if ends is None else ends.total / nodes, SMALLEST_MEAN)
     start = np.maximum(reference(grid, kernel, counts, mean), FLOOR)
-    rows, told, weight = _linear(grid, nodes, tails, ends)
+    rows, measured, weight = _linear(grid, nodes, tails, ends)
     prior, reference_log = smooth_prior(grid, LOOSE), np.log(start)
     often, weighing = np.sqrt(counts)[:, None], np.sqrt(weight)[:, None]
 
     def cost(log_mass: np.ndarray) -> float:
         mass = softmax(log_mass)
-        miss = rows @ mass * nodes - told
+        miss = rows @ mass * nodes - measured
         off = log_mass - reference_log
         fit = counts @ np.log(np.maximum(kernel @ mass, FLOOR))
         return float(-fit + 0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
@@ -168,7 +168,7 @@ def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None
         shown /= np.maximum(shown.sum(axis=1, keepdims=True), FLOOR)
         centred = shown - mass
         slopes = nodes * mass * (rows - (rows @ mass)[:, None])
-        miss = rows @ mass * nodes - told
+        miss = rows @ mass * nodes - measured
         gradient = -(counts @ centred) + slopes.T @ (weight * miss) + prior @ (log_mass - reference_log)
         root = np.vstack([centred * often, slopes * weighing])
         return gradient, root.T @ root + prior  # of one matrix with itself: half the work
@@ -189,11 +189,11 @@ def _linear(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What is told of linear functions of the law: rows (t, g), noisy values (t,), one over variance (t,)."""
     rows = (grid[None, :] >= tails.at[:, None]).astype(np.float64)
-    told, weight = tails.count.astype(np.float64), np.full(len(tails.at), 1 / tails.variance)
+    measured, weight = tails.count.astype(np.float64), np.full(len(tails.at), 1 / tails.variance)
     if ends is None:
-        return rows, told, weight
+        return rows, measured, weight
     return (
         np.vstack([rows, grid.astype(np.float64)]),
-        np.append(told, ends.total),
+        np.append(measured, ends.total),
         np.append(weight, 1 / ends.variance),
     )

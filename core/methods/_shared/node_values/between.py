@@ -66,15 +66,15 @@ def read_between(
     )
     named = " and ".join(dict.fromkeys(side.attribute for side in sides if side is not None))
     counts = reads.read(source, target, edge_nano_epsilon=edge_nano_epsilon, purpose=f"{relation} by {named}")
-    told: list[OneSide | None] = []
+    read: list[OneSide | None] = []
     for place, side in enumerate(sides):
         if side is None:
-            told.append(None)
+            read.append(None)
             continue
         other = _classes_of(own[1 - place])
         turned = counts if place == 0 else counts.T
-        told.append(OneSide(turned, caps[place], caps[1 - place], scale, Ends(own[place]), *other))
-    return Crossing(counts, scale, (told[0], told[1]))
+        read.append(OneSide(turned, caps[place], caps[1 - place], scale, Ends(own[place]), *other))
+    return Crossing(counts, scale, (read[0], read[1]))
 
 
 def caps_for(
@@ -98,12 +98,12 @@ def caps_for(
     least = max(edges[0] * NANO / edges[1], *(ROW_MOVES * NANO / row for _, row in held))
     most = max(ROW_MOVES * NANO / row * max(1.0, float(own.max(initial=1))) for own, row in held)
     scales = np.geomspace(least, max(least, most), CAPS)
-    told = min(groups[0] * groups[1], 2 * max(groups))  # cells of a matrix in which like meets like
+    like_cells = min(groups[0] * groups[1], 2 * max(groups))  # cells of a matrix in which like meets like
     best, found = np.inf, scales[0]
     for scale in scales:
         # An edge counts about where either end keeps it: in shares of their degrees, both independently.
         kept = np.prod([np.minimum(own, _cap(scale, row)).sum() / total for own, row in held])
-        off = lost * (1 - kept) + told * scale / max(kept * total, 1e-9)
+        off = lost * (1 - kept) + like_cells * scale / max(kept * total, 1e-9)
         if off < best:
             best, found = off, scale
     caps = tuple(None if row is None else _cap(found, row) for row in rows)

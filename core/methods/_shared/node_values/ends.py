@@ -171,18 +171,18 @@ def _read_of(
     relation: _Sides, size: np.ndarray, shares: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray, int]]:
     """Return of each side its groups' noisy ends, what share of them the cap takes, and entries of noise."""
-    told, sides = relation.told, relation.degrees
+    meeting, sides = relation.told, relation.degrees
     dealt = [_even(shares * (size * side)[:, None]) for side in sides]
-    if isinstance(told, OneSide):
-        own = np.ones(len(sides[0])) if told.cap is None else told.cap / np.maximum(sides[0], SMALLEST)
-        other = told.other_degrees
-        others = np.ones(len(other)) if told.other_cap is None else told.other_cap / other
-        taken = np.minimum(1, np.minimum.outer(own, others)) @ told.other_shares
+    if isinstance(meeting, OneSide):
+        own = np.ones(len(sides[0])) if meeting.cap is None else meeting.cap / np.maximum(sides[0], SMALLEST)
+        other = meeting.other_degrees
+        others = np.ones(len(other)) if meeting.other_cap is None else meeting.other_cap / other
+        taken = np.minimum(1, np.minimum.outer(own, others)) @ meeting.other_shares
         capped = np.clip(dealt[0].T @ taken, SMALLEST, 1)
-        return [(told.counts.sum(axis=1), capped, told.counts.shape[1])]
-    meet = np.minimum(1, told.cap / np.maximum(np.maximum.outer(relation.both, relation.both), SMALLEST))
+        return [(meeting.counts.sum(axis=1), capped, meeting.counts.shape[1])]
+    meet = np.minimum(1, meeting.cap / np.maximum(np.maximum.outer(relation.both, relation.both), SMALLEST))
     kept = dealt[0].T @ meet @ dealt[-1]
-    counts, mixed, entries = _square(told, len(sides) == 2)
+    counts, mixed, entries = _square(meeting, len(sides) == 2)
     found = []
     for axis in range(len(sides)):
         capped = (mixed * kept).sum(axis=1 - axis) / np.maximum(mixed.sum(axis=1 - axis), SMALLEST)

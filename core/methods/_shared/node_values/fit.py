@@ -117,9 +117,9 @@ def labelled(kinds: Mapping[str, Rows], meetings: Mapping[str, Meeting], rng: Rn
     for relation, each in meetings.items():
         if each.reads is None:
             cost = tables[each.source].meeting[relation]
-            told = _mixing(kinds[each.source], relation, tables[each.source].of_bin, each, cost)
-            counts[relation] = told.counts, told.scale
-            learnt[each.source].append(told)
+            mixing = _mixing(kinds[each.source], relation, tables[each.source].of_bin, each, cost)
+            counts[relation] = mixing.counts, mixing.scale
+            learnt[each.source].append(mixing)
             continue
         sides = [
             Marked(kinds[kind].names[0], tables[kind].of_bin, tables[kind].meeting[relation])
@@ -307,7 +307,7 @@ def cap_for(
     caps = np.unique(np.rint(np.geomspace(least, min(most, MOST_CAP), CAPS))).astype(np.int64)
     # An edge counts about where either end keeps it: in shares of their degrees, both independently.
     kept = np.array([np.minimum(degrees, cap).sum() for cap in caps]) ** 2 / (2 * ends)
-    told = min(groups * (groups + 1) // 2, 2 * groups)  # cells of a matrix in which like meets like
-    noise = told * ROW_MOVES * caps * NANO / row_nano_epsilon
+    like_cells = min(groups * (groups + 1) // 2, 2 * groups)  # cells of a matrix in which like meets like
+    noise = like_cells * ROW_MOVES * caps * NANO / row_nano_epsilon
     off = LOST * (1 - kept / (ends / 2)) + noise / np.maximum(kept, 1e-9)
     return int(caps[int(off.argmin())])

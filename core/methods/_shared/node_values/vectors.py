@@ -70,9 +70,9 @@ def shares_of(counted: Counted, nodes: np.ndarray, vector: Attribute) -> np.ndar
     whole = away.sum(axis=0)
     overall = _explained_share(whole, variance * len(nodes)) * _kept(whole, every, vector) / max(every, 1)
     shares = np.empty(away.shape)
-    for group, (told, count) in enumerate(zip(away, nodes.tolist(), strict=True)):
-        own = _kept(told, count, vector) / max(count, 1)
-        shares[group] = overall + _explained_share(told - count * overall, variance) * (own - overall)
+    for group, (counts, count) in enumerate(zip(away, nodes.tolist(), strict=True)):
+        own = _kept(counts, count, vector) / max(count, 1)
+        shares[group] = overall + _explained_share(counts - count * overall, variance) * (own - overall)
     shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1)
     return np.insert(shares, rest, np.maximum(1 - shares.sum(axis=2), 0), axis=2)
 

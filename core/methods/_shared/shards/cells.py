@@ -46,8 +46,8 @@ class CellLaws:
             return
         for number, law in enumerate(self.laws):
             law.save(folder, f"{number}-")
-        told = [[*key, law.edges, law.most_shards] for key, law in zip(self.cells, self.laws, strict=True)]
-        (folder / CELLS).write_text(json.dumps(told), encoding="utf-8")
+        rows = [[*key, law.edges, law.most_shards] for key, law in zip(self.cells, self.laws, strict=True)]
+        (folder / CELLS).write_text(json.dumps(rows), encoding="utf-8")
 
 
 def draw_shard(folder: Path, number: int, shards: int, out: Path) -> tuple[Part, Slots]:
@@ -61,11 +61,11 @@ def draw_shard(folder: Path, number: int, shards: int, out: Path) -> tuple[Part,
         law, values = load_law(folder), _values(folder)
         (own,) = values.values() or ((),)
         return write_strips(law, number, shards, path, own), _carrying(law, own)
-    told = json.loads((folder / CELLS).read_bytes())
+    rows = json.loads((folder / CELLS).read_bytes())
     place = number
-    for cell, count in enumerate(divided([each[2] for each in told], [each[3] for each in told], shards)):
+    for cell, count in enumerate(divided([each[2] for each in rows], [each[3] for each in rows], shards)):
         if place < count:
-            law, values, (name, step, *_) = load_law(folder, f"{cell}-"), _values(folder), told[cell]
+            law, values, (name, step, *_) = load_law(folder, f"{cell}-"), _values(folder), rows[cell]
             carried, others = values.pop(name, ()), [each for own in values.values() for each in own]
             names = {each.attribute.name for each in carried}
             apart = {each.attribute.name: each.attribute for each in others}

@@ -84,8 +84,8 @@ def _carried(tables: StoredCells, relation: EdgeType, table: EdgeTable, rng: Rng
     undirected, edge = relation.homogeneous and not relation.directed, None
     numbers = tables.cells.get((relation.name, len(relation.attributes)))
     if numbers is not None:
-        told = [tables.cells[relation.name, place] for place in range(len(relation.attributes))]
-        drawn = drawn_with_total(numbers, told, table, relation, undirected, rng)
+        laws = [tables.cells[relation.name, place] for place in range(len(relation.attributes))]
+        drawn = drawn_with_total(numbers, laws, table, relation, undirected, rng)
         table, edge = with_numbers(table, drawn)
     columns = {
         each.name: drawn_values(tables.cells[relation.name, place], table, bins_of(each), undirected, rng)

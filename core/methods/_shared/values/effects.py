@@ -95,8 +95,8 @@ def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarra
     if scale <= 0:
         return prior
     alike = float(np.clip(beyond.sum() / scale, 0, MOST_ALIKE))
-    told = alike * spread * d * d
-    heed = told / np.maximum(told + (1 - alike) * spread * chance + noise, 1e-300)
+    signal = alike * spread * d * d
+    heed = signal / np.maximum(signal + (1 - alike) * spread * chance + noise, 1e-300)
     rates: np.ndarray = prior + heed * (sums / np.where(d > 0, d, 1.0) - prior)
     return rates
 

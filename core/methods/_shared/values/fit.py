@@ -92,17 +92,17 @@ def _paid(
     else:
         division = before.division
     mass = np.bincount(division.bins, weights=histogram, minlength=len(division.kinds))
-    told = []
+    read = []
     for place, (side, cost) in enumerate(zip(reads.sides, _even(nodes, len(reads.sides)), strict=True)):
         own = _nodes(reads, side, division, _degrees(reads, side, drawn), cost)
         own = own.weighed(_spread(division, mass)) if live else own
-        told.append(own if before is None else own.with_more(before.nodes[place]))
-    rates = [rates_of(each, division, mass) for each in told]
+        read.append(own if before is None else own.with_more(before.nodes[place]))
+    rates = [rates_of(each, division, mass) for each in read]
     if before is None or anew:
         noise = noise_of(reads, between) + (0.0 if before is None else before.pairs.noise)
-        edges = float(told[0].drawn.sum()) / (2 if reads.shape.undirected else 1)
+        edges = float(read[0].drawn.sum()) / (2 if reads.shape.undirected else 1)
         number = class_count(edges, noise, division, reads.shape.undirected)
-        classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, told, strict=True))
+        classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, read, strict=True))
         before = None if before is None else before.classed_by(classes)
     else:
         classes = before.classes
@@ -120,7 +120,7 @@ def _paid(
         counted = np.bincount(division.bins, weights=here, minlength=len(mass))
         by_period = shares_of(counted[None, :], by_period, scale_of(reads, first))
     kept = Memory(
-        step or 0, 1 if before is None else before.told + 1, whole, division, tuple(told), classes, pairs
+        step or 0, 1 if before is None else before.told + 1, whole, division, tuple(read), classes, pairs
     )
     shares = pair_shares(pairs, division, mass)
     columns = columns_of(histogram, division, (rates, classes), shares, (by_period, periods))

@@ -49,8 +49,8 @@ class Nodes(NamedTuple):
         That is how much more its edges tell than noise does, ``spread`` each. A step in which a node has no
         edge adds nothing to its sums, where it would add noise.
         """
-        told = self.ends * spread
-        weight = told / (told + self.noise)
+        signal = self.ends * spread
+        weight = signal / (signal + self.noise)
         return Nodes(
             self.sums * weight[:, None],
             self.noise * weight**2,
@@ -167,9 +167,9 @@ class Memory:
     def columns(self) -> Columns:
         """Lay it out as one-dimensional columns."""
         none = np.empty(0)
-        told = [self.step, self.told, len(self.nodes), *self.pairs.counts.shape, self.pairs.noise]
+        state = [self.step, self.told, len(self.nodes), *self.pairs.counts.shape, self.pairs.noise]
         found = {
-            "state": np.array(told, dtype=np.float64),
+            "state": np.array(state, dtype=np.float64),
             "histogram": self.histogram,
             "bins": self.division.bins.astype(np.int32),
             "kinds": self.division.kinds.astype(np.int32),

@@ -32,10 +32,10 @@ class OfTheLedger:
     def check(self, session: Session, limit: int) -> Found:
         """As :meth:`core.workflows.ledger.invariants.base.Promise.check`; O(violations) memory."""
         violations = self._invariant.check(session)
-        told = violations[:limit]
-        accounts = repository.by_ids(session, {violation.account_id for violation in told})
+        reported = violations[:limit]
+        accounts = repository.by_ids(session, {violation.account_id for violation in reported})
         tenants = {account.id: account.tenant for account in accounts.values()}
-        findings = (Finding(tenants.get(v.account_id, ""), v.account_id, v.detail) for v in told)
+        findings = (Finding(tenants.get(v.account_id, ""), v.account_id, v.detail) for v in reported)
         return Found(len(violations), tuple(findings))
 
 
