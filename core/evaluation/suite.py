@@ -72,12 +72,14 @@ def degree_statistics(
     """
     families = (edges, inequality)
     by_relation = {each.name: _OfDegrees(names_of_sides(each)) for each in schema.edge_types}
-    asked = {(each.name, step) for each in schema.edge_types for step in steps_of(schema, each, PUBLISHED)}
+    evaluated = {
+        (each.name, step) for each in schema.edge_types for step in steps_of(schema, each, PUBLISHED)
+    }
     counts = dict.fromkeys(by_relation, 0)
     for (name, step), found in cells:
         view = DegreesView.of(schema.edge_type(name), found)
         counts[name] += view.stored
-        if (name, step) in asked:
+        if (name, step) in evaluated:
             scalars = {
                 metric.name: relative.plain(family.scalars(view, PUBLISHED)[metric.name])
                 for family in families

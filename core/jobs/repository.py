@@ -151,8 +151,8 @@ def by_key(session: Session, *, tenant: str, key: str, key_id: str) -> tuple[Job
 
     One round trip where there is none, which is nearly always: a job's columns cost time, empty ones too.
     """
-    asked = {"tenant": tenant, "key": key, "key_id": key_id}
-    job_id, of_tenant, of_key = session.execute(_BY_KEY, asked).one()
+    values = {"tenant": tenant, "key": key, "key_id": key_id}
+    job_id, of_tenant, of_key = session.execute(_BY_KEY, values).one()
     return None if job_id is None else existing(session, job_id), Standing(of_tenant, of_key)
 
 
@@ -423,8 +423,8 @@ def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
 
 def traceparents(session: Session, job_ids: Collection[str]) -> dict[str, str]:
     """Load the traceparents of jobs, by job id. Submissions left them with their jobs."""
-    asked = select(Job.id, Job.traceparent).where(Job.id.in_(job_ids), Job.traceparent.is_not(None))
-    return {job_id: str(traceparent) for job_id, traceparent in session.execute(asked)}
+    query = select(Job.id, Job.traceparent).where(Job.id.in_(job_ids), Job.traceparent.is_not(None))
+    return {job_id: str(traceparent) for job_id, traceparent in session.execute(query)}
 
 
 def gpu_only(session: Session, job_ids: Collection[str]) -> set[str]:

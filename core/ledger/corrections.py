@@ -82,13 +82,13 @@ def adjust(
     _check_reason(reason)
     account, now = repository.lock_account(session, account_id)
     terms = terms_of(account)
-    asked = checked_amounts(terms, amounts)
-    if not asked:
+    requested = checked_amounts(terms, amounts)
+    if not requested:
         raise InvalidInput("an adjustment charges something", field="amounts")
-    if terms.unit == W_EVENT and not asked.keys() <= dimensions(terms).keys():
+    if terms.unit == W_EVENT and not requested.keys() <= dimensions(terms).keys():
         raise InvalidInput("spend outside the service counts in every window: 'untimed'", field="amounts")
     try:
-        admits(terms, holdings.balances(session, account_id, terms.window, asked), asked)
+        admits(terms, holdings.balances(session, account_id, terms.window, requested), requested)
     except BudgetExceeded as refusal:
         raise BudgetExceeded(
             f"{refusal.message}. Spend beyond the capacity is an exposure of the account, not an adjustment",
@@ -99,10 +99,10 @@ def adjust(
         account,
         now,
         EntryKind.ADJUST,
-        amounts=asked,
+        amounts=requested,
         actor=actor,
         reason=reason,
-        movement=Movement(asked, charged=1),
+        movement=Movement(requested, charged=1),
     )
     return LedgerEntry(**written)
 

@@ -221,10 +221,10 @@ class FileAccount:
         return book, whole
 
     def _check_asked(self, terms: Terms) -> None:
-        asked = self._asked
-        if asked is None:
+        requested = self._asked
+        if requested is None:
             return
-        for (name, wanted), (_, stands) in zip(_named_terms(asked), _named_terms(terms), strict=True):
+        for (name, wanted), (_, stands) in zip(_named_terms(requested), _named_terms(terms), strict=True):
             if wanted != stands:
                 raise InvalidInput(
                     f"the budget file was opened with another {name}: {stands}, not {wanted}; its terms "
@@ -291,9 +291,9 @@ class Held:
                     requested_unit=unit,
                     requested_window=window,
                 )
-            asked = checked_amounts(terms, amounts)
-            admits(terms, book.balances, asked)
-            fields = {"reservation_id": reservation_id, "amounts": dict(asked), "job_id": job_id}
+            requested = checked_amounts(terms, amounts)
+            admits(terms, book.balances, requested)
+            fields = {"reservation_id": reservation_id, "amounts": dict(requested), "job_id": job_id}
             if apart:
                 fields["apart"] = [*apart]
             return _entry(book, EntryKind.RESERVE, fields)

@@ -70,8 +70,8 @@ def spending(
 
     O(entries of these days), by an index; accounts with a window are left out.
     """
-    asked = {"accounts": list(account_ids), "today": today, "before": DAYS - 1}
+    values = {"accounts": list(account_ids), "today": today, "before": DAYS - 1}
     return {
         row.id: Spending(row.today, min(DAYS, max(0, row.age) + 1), max(0, int(row.spent)))
-        for row in session.execute(_SPENT, asked)
+        for row in session.execute(_SPENT, values)
     }

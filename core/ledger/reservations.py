@@ -60,8 +60,8 @@ def reserve(
     )
     account = locked[0][0]
     check_standing(account, terms_of(account), unit, window)
-    asked = checked_amounts(terms_of(account), amounts)
-    movements = [_movement(session, each, held, asked) for each, held in locked]
+    requested = checked_amounts(terms_of(account), amounts)
+    movements = [_movement(session, each, held, requested) for each, held in locked]
     reservation_id = ids.new_id(ids.RESERVATION)
     for (each, _), movement in zip(locked, movements, strict=True):
         append(
@@ -69,7 +69,7 @@ def reserve(
             each,
             now,
             EntryKind.RESERVE,
-            amounts=asked,
+            amounts=requested,
             reservation_id=reservation_id,
             job_id=job_id,
             actor=actor,
@@ -140,13 +140,13 @@ def previews(
     found: list[Budget | GraphveilError] = []
     for amounts in alternatives:
         try:
-            asked = checked_amounts(terms, amounts)
+            requested = checked_amounts(terms, amounts)
             for each, theirs in held:
-                check_room(session, each, terms_of(each), theirs, asked)
+                check_room(session, each, terms_of(each), theirs, requested)
         except GraphveilError as refusal:
             found.append(refusal)
         else:
-            found.append(statement_of(account, _reserved(balances, terms, asked)))
+            found.append(statement_of(account, _reserved(balances, terms, requested)))
     return found
 
 

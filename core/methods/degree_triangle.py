@@ -47,13 +47,13 @@ class DegreeTriangleParams(TriangleParameters, ValueParameters):
 def cell_reads(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
     """Return the cost of each cell's counts, degrees and tails."""
     budget = shares(params, nano_epsilon)
-    asked = {
+    spent = {
         "edge_count": "count",
         "degrees": "degree",
         "tail_counts": "tail",
         "triangles": "triangle",
     }
-    return {query: budget[share] for query, share in asked.items() if share in budget}
+    return {query: budget[share] for query, share in spent.items() if share in budget}
 
 
 GENERATOR = PerCell(

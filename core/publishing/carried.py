@@ -186,18 +186,18 @@ def _of_vector(
     rows = np.asarray(released.nodes[kind.name].attributes[vector.name])
     bins, rest, own = node_bins(vector), bin_of_zero(vector), rows_of(kind.name)
     counts = counts_of_places(vector, rows)
-    asked = [
+    reads = [
         each
         for each in paid
         if (each.query, each.edge_type) == (VECTORS, own) and each.arguments["attribute"] == vector.name
     ]
     measured, near = None, None
-    if asked:
+    if reads:
         measured = np.zeros_like(counts)
         measured[:, np.arange(bins.count) != rest] = sum(
-            each.values.reshape(len(counts), -1) for each in asked if each.values is not None
+            each.values.reshape(len(counts), -1) for each in reads if each.values is not None
         )
-        near = _sum_near(asked[0], len(asked) * len(counts))
+        near = _sum_near(reads[0], len(reads) * len(counts))
     names, kept = labels_of(bins), np.delete(np.arange(bins.count), rest)
     kept = np.sort(kept[np.argsort(-counts.sum(axis=0)[kept], kind="stable")[:MAX_BINS]])
     found = {
@@ -223,7 +223,7 @@ def _of_vector(
             "columns": found["bins"],
             "released": np.add.reduceat(counts[:, kept], starts).tolist(),
             "paid": None if measured is None else np.add.reduceat(measured[:, kept], starts).tolist(),
-            "within": _sum_near(asked[0], len(asked) * int(np.bincount(row).max())) if asked else None,
+            "within": _sum_near(reads[0], len(reads) * int(np.bincount(row).max())) if reads else None,
         }
     }
 
@@ -323,11 +323,11 @@ def _mixing(
     for relation in released.schema.edge_types:
         if relation.public or relation.source != kind.name:
             continue
-        asked = [each for each in paid if each.query in MIXINGS and each.edge_type == relation.name]
+        reads = [each for each in paid if each.query in MIXINGS and each.edge_type == relation.name]
         if relation.homogeneous:
-            table = _mixing_inside(released, relation, attribute, places, asked)
+            table = _mixing_inside(released, relation, attribute, places, reads)
         else:
-            table = _mixing_between(released, relation, (kind, attribute), places, asked)
+            table = _mixing_between(released, relation, (kind, attribute), places, reads)
         if table is not None:
             yield table
 
@@ -340,8 +340,8 @@ def _mixing_inside(
     paid: Sequence[Measurement],
 ) -> dict[str, Any] | None:
     bins = node_bins(attribute)
-    asked = next((each for each in paid if each.arguments["attribute"] == attribute.name), None)
-    of_bin = together(bins, LABELS) if asked is None else np.asarray(asked.arguments["bin_groups"])
+    read = next((each for each in paid if each.arguments["attribute"] == attribute.name), None)
+    of_bin = together(bins, LABELS) if read is None else np.asarray(read.arguments["bin_groups"])
     count = int(of_bin.max()) + 1
     if count > MAX_SIDE:
         return None
@@ -351,9 +351,9 @@ def _mixing_inside(
         "rows": merged_labels(bins, of_bin),
         "columns": merged_labels(bins, of_bin),
         "released": (square if relation.directed else _folded(square)).tolist(),
-        "paid": None if asked is None else _paid_square(asked, count).tolist(),
-        "within": None if asked is None else within(asked.scale, CONFIDENCE),
-        "most_edges_of_a_node": None if asked is None else int(asked.arguments["cap"]),
+        "paid": None if read is None else _paid_square(read, count).tolist(),
+        "within": None if read is None else within(read.scale, CONFIDENCE),
+        "most_edges_of_a_node": None if read is None else int(read.arguments["cap"]),
     }
 
 
@@ -370,20 +370,20 @@ def _mixing_between(
     other = next((each for each in synthesised(across) if each.name in columns), None)
     if other is None or attribute is not synthesised(kind)[0]:
         return None
-    asked = next((each for each in paid if {"source", "target"} <= set(each.arguments["ends"])), None)
+    read = next((each for each in paid if {"source", "target"} <= set(each.arguments["ends"])), None)
     both = (attribute, "source"), (other, "target")
     groups = [
         together(node_bins(each), LABELS)
-        if asked is None
-        else np.asarray(asked.arguments["ends"][side]["bin_groups"])
+        if read is None
+        else np.asarray(read.arguments["ends"][side]["bin_groups"])
         for each, side in both
     ]
     if max(int(each.max()) + 1 for each in groups) > MAX_SIDE:
         return None
     ends = places, places_of(other, columns[other.name])
     square = _square(released, relation, ends, (groups[0], groups[1]))
-    caps = [None if asked is None else int(asked.arguments["ends"][side]["cap"]) for _, side in both]
-    drawn = None if asked is None or asked.values is None else asked.values.reshape(square.shape).tolist()
+    caps = [None if read is None else int(read.arguments["ends"][side]["cap"]) for _, side in both]
+    drawn = None if read is None or read.values is None else read.values.reshape(square.shape).tolist()
     return {
         "edge_type": relation.name,
         "rows": merged_labels(node_bins(attribute), groups[0]),
@@ -391,7 +391,7 @@ def _mixing_between(
         "column_attribute": f"{other.name} of {across.name}",
         "released": square.tolist(),
         "paid": drawn,
-        "within": None if asked is None else within(asked.scale, CONFIDENCE),
+        "within": None if read is None else within(read.scale, CONFIDENCE),
         "most_edges_of_a_node": caps[0],
         "most_edges_of_a_target": caps[1],
     }

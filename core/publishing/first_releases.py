@@ -76,12 +76,12 @@ def release(schema: GraphSchema, unit: Unit, epsilon: str, nodes: int, edges: in
     name."""
     rng = public_generator(0)
     delta = DELTA if unit is Unit.NODE else 0
-    asked = Asked(epsilon, delta, unit, WINDOW if unit is Unit.W_EVENT else None)
+    request = Asked(epsilon, delta, unit, WINDOW if unit is Unit.W_EVENT else None)
     with tempfile.TemporaryDirectory(prefix="graphveil-") as temporary:
         folder = Path(temporary)
         tables = _tables(schema, rng, nodes, edges)
         stored = store(tables[0], folder / "graph", schema=schema, nodes=tables[1])
-        task = plan_alone(stored.schema, stored.nodes, asked)
+        task = plan_alone(stored.schema, stored.nodes, request)
         make_alone(task, folder / "graph", folder / "out", None, no_progress)
     return task.settled.generator.name
 

@@ -53,13 +53,13 @@ def compile_kernels(progress: Progress) -> None:
     _draw_groups()
     near_keys(np.full(NODES, 3), NODES, noise_generator())
     every = sorted((registry.get(name) for name in sorted(registry.runnable())), key=_learns)
-    asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
-    for done, (generator, graph, unit) in enumerate(asked):
-        progress("kernels", done, len(asked) + 1)
-        if done and _learns(generator) and not _learns(asked[done - 1][0]):
+    cases = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
+    for done, (generator, graph, unit) in enumerate(cases):
+        progress("kernels", done, len(cases) + 1)
+        if done and _learns(generator) and not _learns(cases[done - 1][0]):
             _compare()
         _publish(generator, graph, unit)
-    progress("kernels", len(asked) + 1, len(asked) + 1)
+    progress("kernels", len(cases) + 1, len(cases) + 1)
 
 
 def _draw_shards() -> None:

@@ -200,11 +200,11 @@ def _of_nodes(
     own = generator.node_values_plan(plan)
     bounded = plan.kind is not GuaranteeKind.NONE
     covered = _cost_of_rows(own) if bounded else "Nothing covers a node's row of them. "
-    asked = [each.name for each in schema.edge_types if each.name in edge_types]
+    relations = [each.name for each in schema.edge_types if each.name in edge_types]
     by_cell = bounded and plan.unit is not Unit.NODE
     drawn = {
         name: tuple(each for each in found if each.length is None or generator.carries_vectors(params))
-        for name, found in synthesised_in(schema, asked).items()
+        for name, found in synthesised_in(schema, relations).items()
         if not by_cell or (rows_of(name), None) in own.cells
     }
     kinds: Sequence[NodeType] = schema.node_types

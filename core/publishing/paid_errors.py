@@ -112,8 +112,8 @@ def read_measurements(
     for number, entry in enumerate(listed):
         rows = table.slice(ends[number], ends[number + 1] - ends[number])
         if rows.num_rows:
-            asked = _measurement(entry, rows, schema, order, groups, first_step)
-            yield asked, entry["within"], entry["quantity"]
+            measurement = _measurement(entry, rows, schema, order, groups, first_step)
+            yield measurement, entry["within"], entry["quantity"]
 
 
 def _groups(release: Path, order: Mapping[str, np.ndarray]) -> list[np.ndarray]:
@@ -151,9 +151,9 @@ def _measurement(
     step = None if entry["step"] is None else entry["step"] - first_step
     parts = tuple(Part(groups[each["grouping"]], each["inside"]) for each in entry["counts_edges"])
     labels = [groups[number] for number in entry["groupings"]]
-    asked = _arguments(entry, rows, schema, labels)
+    arguments = _arguments(entry, rows, schema, labels)
     scale, law = Fraction(entry["scale"]), entry["distribution"]
-    return Measurement(name, step, query, asked, parts, scale, len(values), values, "", law=law)
+    return Measurement(name, step, query, arguments, parts, scale, len(values), values, "", law=law)
 
 
 def _arguments(

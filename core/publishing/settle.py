@@ -123,9 +123,9 @@ def usual_delta(
 def check_known(name: AskedMethod) -> None:
     """Raise UnknownMethod unless every method that is named is installed."""
     for each in (name,) if isinstance(name, str) else name.values():
-        asked = _structure(each, "method").method
-        if asked != AUTO:
-            registry.get(asked)
+        method = _structure(each, "method").method
+        if method != AUTO:
+            registry.get(method)
 
 
 def check_cost(plan: PrivacyPlan, facts: PublicFacts) -> None:

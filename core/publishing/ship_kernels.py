@@ -127,11 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = command_line.parser("core.publishing.ship_kernels", __doc__)
     parser.add_argument("--every", action="store_true", help="for every kind that this machine can run")
     parser.add_argument("--into", type=Path, help="the folder to fill, of NUMBA_CPU_NAME")
-    asked = parser.parse_args(arguments)
-    if asked.into:
-        _fill(asked.into)
+    options = parser.parse_args(arguments)
+    if options.into:
+        _fill(options.into)
     else:
-        ship(runnable() if asked.every else runnable()[:1])
+        ship(runnable() if options.every else runnable()[:1])
     return 0
 
 

@@ -164,17 +164,17 @@ def _present(metric: str, comparison: Comparison) -> float:
 
     Of a distance those count in which the original has edges: it is undefined where the release has none.
     """
-    asked = held = 0
+    total = held = 0
     for relation in comparison.edge_types:
         for row in relation.rows:
             pair = row.scalars.get(metric)
             if pair is not None:
-                asked += pair.original is not None
+                total += pair.original is not None
                 held += pair.original is not None and pair.synthetic is not None
             elif metric in row.distances:
                 edges = row.scalars.get("edges")
                 empty = edges is not None and bool(edges.original) and not edges.synthetic
                 lacking = row.distances[metric] is None and empty
-                asked += lacking or row.distances[metric] is not None
+                total += lacking or row.distances[metric] is not None
                 held += row.distances[metric] is not None
-    return held / asked if asked else 1.0
+    return held / total if total else 1.0

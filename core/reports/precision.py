@@ -143,7 +143,7 @@ def precisions(
     if unit is Unit.NODE:
         return ()
     nested = {entry.sequence for entry in transcript if entry.group is not None}
-    asked: dict[tuple[str, str], dict[int | None, list[TranscriptEntry]]] = {}
+    by_query: dict[tuple[str, str], dict[int | None, list[TranscriptEntry]]] = {}
     first: str | None = None
     for entry in transcript:
         if isinstance(entry.event, Pure) and entry.event.mechanism.startswith(PREFIX):
@@ -157,10 +157,10 @@ def precisions(
                     continue
                 name = f"{ROWS}{EVERY}" if of_rows else EVERY
             if query in QUANTITIES and not (of_rows and query in MIXINGS):
-                asked.setdefault((name, query), {}).setdefault(entry.step, []).append(entry)
+                by_query.setdefault((name, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}
     lines = []
-    for (name, query), steps in asked.items():
+    for (name, query), steps in by_query.items():
         quantity = QUANTITIES[query]
         noise = _noise(unit, schema, name, query)
         measured = [list(_measured(entries, noise, quantity, nested)) for entries in steps.values()]
@@ -180,10 +180,10 @@ def planned(
     is told. Under unit node there are reads of persons, and those of which a method says how far a person
     moves them; without a guarantee none.
     """
-    asked = list(reads)
+    listed = list(reads)
     lines = [
         _line(schema, name, [scales], cells, None)
-        for name, (scales, cells) in planned_noise(unit, schema, plan, asked).items()
+        for name, (scales, cells) in planned_noise(unit, schema, plan, listed).items()
     ]
     if unit is Unit.NODE:  # which a projection reads: what it cuts off is no noise
         lines = [
@@ -195,7 +195,7 @@ def planned(
     if plan.kind is not GuaranteeKind.NONE:
         lines += [
             _gaussian(each, each.deviation)
-            for each in asked
+            for each in listed
             if each.deviation is not None and each.query in (*OF_PERSONS, VECTORS)
         ]
     return tuple(lines[:MAX_PRECISIONS])
@@ -229,13 +229,13 @@ def planned_noise(
         if read.query in QUANTITIES and laplace and (unit is not Unit.NODE or read.moved is not None):
             found.setdefault((read.edge_type, read.query), []).append(read)
     noises = {}
-    for (name, query), asked in found.items():
+    for (name, query), same in found.items():
         known = None if unit is Unit.NODE else _noise(unit, schema, name, query)
         each = [
             [known(cost) if known else Fraction((read.moved or 0) * NANO, cost) for cost in read.nano_epsilon]
-            for read in asked
+            for read in same
         ]
-        noises[name, query] = max(each, key=sum_within), sum(read.cells for read in asked)
+        noises[name, query] = max(each, key=sum_within), sum(read.cells for read in same)
     return noises
 
 

@@ -162,8 +162,8 @@ def _outcome(answer: httpcore.Response) -> Outcome:
         return Outcome(status, Trouble.REDIRECT)
     if status == GONE:
         return Outcome(status, Trouble.GONE)
-    asked = next((value for name, value in answer.headers if name.lower() == b"retry-after"), b"")
-    pause = min(int(asked), MAX_PAUSE_SECONDS) if asked.isdigit() and len(asked) < 10 else 0
+    retry_after = next((value for name, value in answer.headers if name.lower() == b"retry-after"), b"")
+    pause = min(int(retry_after), MAX_PAUSE_SECONDS) if retry_after.isdigit() and len(retry_after) < 10 else 0
     return Outcome(status, Trouble.STATUS, pause)
 
 

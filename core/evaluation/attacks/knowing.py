@@ -90,8 +90,8 @@ class Informed:
             max_iter=ROUNDS, max_depth=DEPTH, learning_rate=LEARNING_RATE, random_state=seed
         )
         machine.fit(np.concatenate(rows), np.concatenate(labels))
-        asked = described(published, self.features, source, target, seed)
-        scores: np.ndarray = machine.decision_function(asked).astype(np.float64)
+        features = described(published, self.features, source, target, seed)
+        scores: np.ndarray = machine.decision_function(features).astype(np.float64)
         return scores
 
 

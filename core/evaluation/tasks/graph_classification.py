@@ -102,7 +102,7 @@ def accuracy(
         _stratified(folds, shuffle=True, random_state=SEED).split(codes, codes)
     ):
         seen = [learned[i] for i in inside]
-        asked = [tested[i] for i in outside]
-        guess = _fitted_predictions(seen, codes[inside].astype(np.int64), asked, count, SEED + turn)
+        test = [tested[i] for i in outside]
+        guess = _fitted_predictions(seen, codes[inside].astype(np.int64), test, count, SEED + turn)
         accuracies.append(float((guess == codes[outside]).mean()))
     return float(np.mean(accuracies))

@@ -37,9 +37,9 @@ def lazy_relations(
         relation = schema.edge_type(name)
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
-        asked = evidence_of(shape, grant.nano_epsilon, times, params)
-        if asked and not is_static(shape, params):
-            added[name] = additions(shape, asked, multiplicity=times) * len(grant.steps)
+        evidence = evidence_of(shape, grant.nano_epsilon, times, params)
+        if evidence and not is_static(shape, params):
+            added[name] = additions(shape, evidence, multiplicity=times) * len(grant.steps)
     if params.evidence == "lazy":
         return frozenset(added)
     room, lazy = MAX_MATERIALISED, set()
@@ -77,13 +77,13 @@ def require_heeded(
     """
     grants = granted(plan)
     free = {name for name in grants if not targets_once(schema.edge_type(name))}
-    asked = evidence_asked(plan, schema, counts, params)
+    evidence = evidence_asked(plan, schema, counts, params)
     if params.degree_share not in (None, 1.0) and (params.evidence == "none" or not free):
         why = "evidence=none" if free else "a functional relation with time"
         raise errors.NotAccepted(
             f"{why} leaves degrees everything; leave degree_share out", field="degree_share"
         )
-    if params.evidence in ("lazy", "materialised") and not asked:
+    if params.evidence in ("lazy", "materialised") and not evidence:
         raise errors.NotAccepted(
             "no relation asks for evidence at this epsilon, so that there is none to keep "
             f"{params.evidence}; a degree_share below 1 asks for it all the same",
@@ -116,12 +116,12 @@ def planned_reads(
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
         if is_static(shape, params):
-            asked = {"degrees": static_shares(shape, grant.nano_epsilon, times, params).columns}
+            columns = {"degrees": static_shares(shape, grant.nano_epsilon, times, params).columns}
         else:
             paid = shares(shape, grant.nano_epsilon, times, params)
             sides = (paid.source,) if shape.undirected else (paid.source, paid.target)
-            asked = {"edge_count": paid.count, "degrees": min(sides)}
-        reads += [PlannedRead(name, query, (cost,), len(grant.steps)) for query, cost in asked.items()]
+            columns = {"edge_count": paid.count, "degrees": min(sides)}
+        reads += [PlannedRead(name, query, (cost,), len(grant.steps)) for query, cost in columns.items()]
     return reads
 
 

@@ -39,11 +39,11 @@ def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED
 def cell_reads(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     """Return a cell's least payment for counts, degrees and tails. It is more where it reads no labels."""
     budget = shares(params, nano_epsilon)
-    asked = {
+    spent = {
         "edge_count": "count",
         "degrees": "degree",
         "tail_counts": "tail",
         "group_matrix": "block",
         "triangles": "triangle",
     }
-    return {query: budget[share] for query, share in asked.items() if share in budget}
+    return {query: budget[share] for query, share in spent.items() if share in budget}

@@ -62,10 +62,10 @@ def fit(
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
     budget, most = shares(params, nano_epsilon), max(1, limits.MAX_VALUES // nodes)
-    asked = params.groups if isinstance(params.groups, int) else None
+    number = params.groups if isinstance(params.groups, int) else None
     # An answer says how many labels there are, and with that how much noise the rest has.
     of_degrees, of_blocks = usual_variances(budget, nodes, cell.multiplicity)
-    decides = told is None and asked is None
+    decides = told is None and number is None
     both = 1 / (1 / of_degrees + 1 / of_blocks)
     count = noisy_count(cell, budget["count"], both if decides else None) if "count" in budget else None
     groups = None  # until it is known
@@ -73,7 +73,7 @@ def fit(
         groups = int(told.max(initial=0)) + 1
         budget = without_labels(budget, FREED_BY_GROUPS if groups > 1 else FREED)
     elif count is not None:
-        groups = min(asked or groups_of(count, nodes, budget["label"], nano_epsilon), most)
+        groups = min(number or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
             budget = without_labels(budget)
     noisy = cell.laplace(
@@ -83,7 +83,7 @@ def fit(
         decides=of_blocks if decides and count is None else None,
     )
     if groups is None:
-        groups = min(asked or groups_for(noisy, budget["label"]), most)
+        groups = min(number or groups_for(noisy, budget["label"]), most)
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     stream, labels = None, np.zeros(nodes, dtype=np.int64) if told is None else told
     if "label" in budget:

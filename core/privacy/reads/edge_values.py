@@ -234,8 +234,8 @@ class EdgeValueReads:
 
         most = max(1, int(np.abs(score).max()))
         sensitivity = 2 * most if side == "both" else most
-        asked = {"side": side, "scores": score}
-        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure, asked)
+        arguments = {"side": side, "scores": score}
+        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure, arguments)
 
     def by_classes(
         self,
@@ -263,8 +263,8 @@ class EdgeValueReads:
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             return by_pair((rows, columns), (source, target), of_bin, bin, kinds, self.shape.undirected)
 
-        asked = {"sources": rows, "targets": columns, "bin_labels": of_bin}
-        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, asked)
+        arguments = {"sources": rows, "targets": columns, "bin_labels": of_bin}
+        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, arguments)
         return noisy.reshape(k, k2, kinds)
 
     def _nodes(self, side: str) -> int:

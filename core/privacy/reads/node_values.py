@@ -170,9 +170,9 @@ class NodeValueReads:
             places, held = places * self.bins(name).count + own, held & (own >= 0)
         exact = np.bincount(places[held], minlength=int(np.prod(shape)))
         noisy = mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon)
-        asked = {"bins_of": {name: self.bins(name) for name in attributes}, "classes": of_node}
+        arguments = {"bins_of": {name: self.bins(name) for name in attributes}, "classes": of_node}
         cell, scale = (rows_of(self._kind.name), None), Fraction(ROW_MOVES * NANO, nano_epsilon)
-        self._meter.measurements.keep(cell, "node_values", asked, (), scale, noisy, purpose)
+        self._meter.measurements.keep(cell, "node_values", arguments, (), scale, noisy, purpose)
         return noisy.reshape(shape)
 
     def vectors(
@@ -206,8 +206,8 @@ class NodeValueReads:
         radius, scale = (1, 0) if isinstance(event, Pure) else scale_of(moved * event.noise_multiplier**2)
         self._charge_rows(event, purpose)
         groups = np.zeros(self._count, np.int64) if name is None else grouped(self._places(name), of_bin)
-        asked = np.arange(bins.count) != rest
-        counts = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, asked].ravel())
+        counted = np.arange(bins.count) != rest
+        counts = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, counted].ravel())
         found = np.zeros(shape)
         law: Fraction | Normal = Normal(Fraction(scale, radius))
         if isinstance(event, Pure):
@@ -215,9 +215,9 @@ class NodeValueReads:
             law = Fraction(moved * NANO, event.nano_epsilon)
         else:
             noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), counts * radius, scale)
-        found[:, :, asked] = noisy.reshape(*shape[:2], -1) / radius
+        found[:, :, counted] = noisy.reshape(*shape[:2], -1) / radius
         about = {"attribute": attribute, "bins": bins, "bin_of_zero": rest}
-        for group, own in enumerate(np.rint(found[:, :, asked]).astype(np.int64) if counts.size else ()):
+        for group, own in enumerate(np.rint(found[:, :, counted]).astype(np.int64) if counts.size else ()):
             of_group = {} if name is None else {"of": name, "bin_groups": of_bin, "group": group}
             cell = (rows_of(self._kind.name), None)
             self._meter.measurements.keep(cell, VECTORS, about | of_group, (), law, own.ravel(), purpose)
@@ -285,10 +285,10 @@ class NodeValueReads:
         noisy = np.zeros((count, count), dtype=np.int64)
         measured = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
         noisy[counted] = measured
-        asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
+        arguments = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
         scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
         query = DIRECTED_MIXING if declared.directed else MIXING
-        self._meter.measurements.keep((relation, None), query, asked, (), scale, measured, purpose)
+        self._meter.measurements.keep((relation, None), query, arguments, (), scale, measured, purpose)
         return noisy
 
     def multiplicity(self, relation: str) -> int:

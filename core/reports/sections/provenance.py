@@ -19,8 +19,8 @@ MAX_VALUE = 240
 
 def provenance_sections(public: PublicPart, metrics: Mapping[str, MetricInfo]) -> Iterator[Section]:
     """Say what was requested, and where it comes from. Said are its parameters, and what its words mean."""
-    asked = list(_transcript(public.transcript))
-    yield Section("transcript", "What was asked of the private graph", asked)
+    entries = list(_transcript(public.transcript))
+    yield Section("transcript", "What was asked of the private graph", entries)
     rows = [(Text(name, code=True), _value(value)) for name, value in public.parameters.items()]
     table = Table("Parameters", ("Parameter", "Value"), rows, most=99)
     yield Section("parameters", "Parameters", [table] if rows else [Paragraph("The method takes none.")])

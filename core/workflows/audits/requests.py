@@ -145,8 +145,11 @@ def _checked(report: Path, held: AuditWork) -> AuditResult:
     spec = AuditSpec.model_validate(held.spec)
     plan = PrivacyPlan.from_json(spec.plan)
     cost = plan.cost()
-    asked = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
+    requested = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
     published = (result.method, result.parameters, result.runs, result.unit, result.window)
-    if asked != published or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
+    if requested != published or (cost.nano_epsilon, cost.delta_atto) != (
+        result.nano_epsilon,
+        result.delta_atto,
+    ):
         raise InvalidInput("the child's result is of another audit")
     return result

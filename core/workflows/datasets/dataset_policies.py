@@ -67,7 +67,7 @@ def set_policy(
         present = policy_of(dataset)
         if looser := allows_more(policy, present):
             payload = {"policy": stored(policy), "version": dataset.policy_version, "allows_more": [*looser]}
-            asked = proposals.propose(
+            proposal = proposals.propose(
                 session,
                 tenant=principal.tenant,
                 dataset_id=dataset.id,
@@ -78,7 +78,7 @@ def set_policy(
                 person=principal.person,
                 limit=services.settings.max_open_proposals,
             )
-            return proposals.view(asked)
+            return proposals.view(proposal)
         if policy != present:
             enact(session, dataset, policy, set_by=principal.key_id, reason=reason)
         return _view(session, dataset)

@@ -59,14 +59,14 @@ def check_grid(
 ) -> None:
     """Check that the schema's grid is the account's. It may be, or the account has none; Conflict, naming the
     account's, otherwise."""
-    asked = grid_of(account, schema)
-    if asked is None:
+    grid = grid_of(account, schema)
+    if grid is None:
         return
     standing = standing_grid(session, account, but=but)
-    if standing not in (None, asked):
+    if standing not in (None, grid):
         raise Conflict(
             f"the protection domain {account.domain!r} keeps its budget by time step, on the grid with "
-            f"{standing}; declare that one instead of {asked}",
+            f"{standing}; declare that one instead of {grid}",
             field="graph_schema.time",
         )
 

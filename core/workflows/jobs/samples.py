@@ -87,8 +87,9 @@ def submit_sample(
 
     def make(session: Session, standing: repository.Standing) -> Job:
         check_room(services.settings, standing)
-        asked = published(session, services, principal, job_id)
-        source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
+        source = published(session, services, principal, job_id)
+        if source.sample_of is not None:
+            source = repository.existing(session, source.sample_of)
         dataset, spec = _checked(session, services.settings, source, request)
         job = new_job(principal, dataset, spec, source.plan, source.plan_digest)
         job.account_id = source.account_id

@@ -112,14 +112,14 @@ class Search:
         noises = noises_of(plan, schema, reads)
         wanted, found = self.target.wanted, []
         for answer in answers(Facts(schema, self.nodes, self.assume, noises), wanted):
-            asked = wanted[answer.question]
+            target = wanted[answer.question]
             more = QUESTIONS[answer.question].larger
-            met = answer.value >= asked if more else answer.value <= asked
+            met = answer.value >= target if more else answer.value <= target
             found.append(
                 Reached(
                     question=answer.question,
                     edge_type=answer.edge_type,
-                    asked=asked,
+                    asked=target,
                     value=answer.value,
                     met=met,
                 )

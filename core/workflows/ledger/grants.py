@@ -53,7 +53,7 @@ def propose_grant(
                 "The capacity of an account under the Rényi filter is final.", account_id=account.id
             )
         raised = account if quota is None else find_quota(session, account.id, *quota)
-        asked = proposals.propose(
+        proposal = proposals.propose(
             session,
             tenant=principal.tenant,
             dataset_id=dataset.id,
@@ -72,7 +72,7 @@ def propose_grant(
             person=principal.person,
             limit=services.settings.max_open_proposals,
         )
-        return proposals.view(asked)
+        return proposals.view(proposal)
 
 
 def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
@@ -81,15 +81,15 @@ def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
     Conflict where the dataset draws on another account by now.
     """
     require_open(dataset)
-    asked = proposal.payload
-    if asked["account_id"] != dataset.account_id:
+    payload = proposal.payload
+    if payload["account_id"] != dataset.account_id:
         raise Conflict("The dataset draws on another account since this was proposed; propose it anew.")
     assert proposal.decided_by is not None
     ledger.grant(
         session,
-        asked["raised_id"],
-        nano_epsilon=asked["nano_epsilon"],
-        delta_atto=asked["delta_atto"],
+        payload["raised_id"],
+        nano_epsilon=payload["nano_epsilon"],
+        delta_atto=payload["delta_atto"],
         actor=proposal.proposed_by,
         approver=proposal.decided_by,
         reason=proposal.reason,

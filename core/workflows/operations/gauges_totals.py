@@ -103,20 +103,20 @@ class Totals:
 
 
 def _counted(session: Session, since: datetime | None, until: datetime | None) -> Counts:
-    asked: dict[str, Any] = {
+    values: dict[str, Any] = {
         "since": since or "-infinity",
         "until": until or "infinity",
         "bounds": list(BOUNDS),
         "lost": _LOST_REASONS,
     }
     found = Counts()
-    for kind, count in session.execute(_ENTRIES, asked):
+    for kind, count in session.execute(_ENTRIES, values):
         found.entries[kind] += count
-    for row in session.execute(_ENDED, asked):
+    for row in session.execute(_ENDED, values):
         found.finished[row.method, row.state, row.reason] += row.jobs
         found.lost_attempts += int(row.lost)
         if row.bucket is not None:
             found.durations[row.method, row.bucket] += row.jobs
-    for row in session.execute(_BEGUN, asked):
+    for row in session.execute(_BEGUN, values):
         found.waits[row.method, row.bucket] += row.jobs
     return found

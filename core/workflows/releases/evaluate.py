@@ -72,10 +72,10 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         if job.state != JobState.PUBLISHED:
             raise InvalidInput("only a published release is evaluated")
         row.stage, row.done, row.total = None, 0, 0
-        asked = spec_of(job)
+        wanted = spec_of(job)
         spec = EvaluationSpec(
-            release=asked.release,
-            suite=asked.suite,
+            release=wanted.release,
+            suite=wanted.suite,
             shadows=settings.shadow_releases,
             shadow_links=settings.shadow_links,
         )

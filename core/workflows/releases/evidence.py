@@ -197,9 +197,9 @@ def _governance(session: Session, job: Job, edition: EditionName) -> dict[str, A
         "grants": None,
     }
     if edition == "ledger":
-        asked = None if row.proposal_id is None else proposals.by_id(session, row.proposal_id)
-        if asked is not None:
-            governance["policy_proposal"] = proposed.view(asked).model_dump(mode="json")
+        proposal = None if row.proposal_id is None else proposals.by_id(session, row.proposal_id)
+        if proposal is not None:
+            governance["policy_proposal"] = proposed.view(proposal).model_dump(mode="json")
         governance["grants"] = [
             {name: hash_chain.plain(value) for name, value in _columns(entry).items()}
             for entry in accounts.grants(session, job.account_id)
