@@ -65,9 +65,11 @@ def folder_of(release: ReleaseSpec) -> str | None:
 
 def table_of(release: ReleaseSpec) -> str | None:
     """Return how the names of a release's tables in the catalogue begin. None where it has none."""
-    if not isinstance(release, InParts) or not (release.write_to or "").startswith(CATALOGUE):
+    if not isinstance(release, InParts) or release.write_to is None:
         return None
-    return f"{release.write_to[len(CATALOGUE) :].partition('=')[0]}.{release.job_id}"
+    namespace = release.write_to.partition("=")[0]
+    named = namespace.startswith(CATALOGUE)
+    return f"{namespace.removeprefix(CATALOGUE)}.{release.job_id}" if named else None
 
 
 def address_of(release: ReleaseSpec, name: str) -> str | None:

@@ -328,11 +328,7 @@ def copy_release(services: Services, job_id: str) -> None:
 
 
 def copy_files(
-    services: Services,
-    job_id: str,
-    attempt: int,
-    files: Sequence[elsewhere.Charged],
-    table: str | None = None,
+    services: Services, job_id: str, attempt: int, files: Sequence[elsewhere.Charged], table: str | None
 ) -> None:
     """Copy what the attempt has staged and charged. It does as :func:`copy_release`, without a look at the
     job."""
