@@ -43,11 +43,12 @@ def place_of(asked: str | None, tenant: str, settings: Settings) -> str | None:
 
     InvalidInput for what the operator does not let this tenant's releases be written to.
     """
-    allowed = places_of(tenant, settings.release_places)
-    if asked is None or (not asked.startswith(CATALOGUE) and _allowed(asked, allowed)):
-        return asked
-    for place in allowed:
-        if place.startswith(f"{asked}="):
+    if asked is None:
+        return None
+    for place in places_of(tenant, settings.release_places):
+        if not asked.startswith(CATALOGUE) and lies_in(asked, place):
+            return asked
+        if asked.startswith(CATALOGUE) and place.startswith(f"{asked}="):
             return place
     raise InvalidInput(
         "This service writes no release to that place; leave write_to out, or ask its operator to add "

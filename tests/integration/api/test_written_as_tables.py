@@ -150,7 +150,9 @@ def test_of_two_that_make_a_table_at_once_the_catalogue_has_one(tenant, lake, ca
     whole(tenant, job, lake, catalogue[1])
 
 
-@pytest.mark.parametrize("listed", [(), ("{lake}",), ("other=table:out={lake}",), ("table:out.more={lake}",)])
+@pytest.mark.parametrize(
+    "listed", [(), ("{lake}",), ("other=table:out={lake}",), ("table:out.more={lake}",), ("{lake}=more",)]
+)
 def test_no_place_of_a_catalogue_is_written_to_but_the_operators(serving, lake, catalogue, listed):
     places = tuple(each.format(lake=lake) for each in listed)
     tenant = serving(engine_url=catalogue[0], release_places=places)
@@ -160,6 +162,8 @@ def test_no_place_of_a_catalogue_is_written_to_but_the_operators(serving, lake, 
     (problem,) = answer.json()["errors"]
     assert problem["field"] == "write_to"
     assert "where the engine's catalogue has Iceberg" in problem["how_to_mend"]
+    if listed != ("{lake}",):
+        assert asked(tenant, parted(tenant), lake).status_code == 422  # it is for tables alone
     for strange in ("table:", "table:out;drop", "table:a.b.c.d", f"table:out={lake}"):
         assert asked(tenant, parted(tenant), strange).status_code == 422
     assert tenant.call("GET", "/jobs").json()["items"] == []
