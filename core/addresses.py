@@ -43,7 +43,8 @@ class Addresses(BaseSettings):
     )
     release_places: tuple[str, ...] = Field(
         default=(),
-        description='Folders that releases in parts may be written to, where a job asks; "TENANT=" before.',
+        description="Where releases in parts may be written to, as a job asks: folders; "
+        '"table:NAMESPACE=FOLDER" for tables of the engine\'s catalogue; "TENANT=" before.',
     )
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")

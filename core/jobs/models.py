@@ -56,6 +56,7 @@ class JobReason(StrEnum):
     METHOD_MISSING = "method_missing"
     DATASET_ARCHIVED = "dataset_archived"
     LINKS_NOT_NAMED = "links_not_named"
+    TABLE_REFUSED = "table_refused"
     DRAWING_LOST = "drawing_lost"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
     REJECTED_BY_CURATOR = "rejected_by_curator"

@@ -10,6 +10,7 @@ under this reservation):
 |   broke its plan, wrote an invalid release  | no     | release                    | failed, reason      |
 | a stream's snapshot breaks its schema       | no     | release                    | invalid_snapshot    |
 | the links to hide were withdrawn meanwhile  | no     | release                    | links_not_named     |
+| the catalogue makes no Iceberg table there   | no     | release                    | table_refused       |
 | needs a GPU, and for too long no worker had | no     | release                    | accelerator_missing |
 | its method is one that no worker has now    | no     | release                    | method_missing      |
 |   one                                       |        |                            |                     |

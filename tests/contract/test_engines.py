@@ -206,6 +206,23 @@ def test_a_snapshot_of_a_table_is_what_it_was(tmp_path, here, spark, format):
     assert len(fingerprints) == 1
 
 
+@pytest.mark.parametrize("rows", [3, 0])
+def test_files_of_several_relations_are_one_table_of_the_catalogue(tmp_path, spark, rows):
+    """Each has columns of its own; a table is made once."""
+    folder, name = tmp_path / "edges", f"edges_{rows}"
+    folder.mkdir()
+    ends = {"source": pa.array(range(rows), pa.int64()), "target": pa.array(range(rows), pa.int64())}
+    pq.write_table(pa.table({**ends, "stars": pa.array([5] * rows, pa.int32())}), folder / "edges-0.parquet")
+    pq.write_table(pa.table({**ends, "sort": pa.array(["a"] * rows)}), folder / "edges-1.parquet")
+    first = spark.table(name, str(folder), str(tmp_path / "iceberg"))
+    assert spark.table(name, str(folder), str(tmp_path / "iceberg")) == first
+    told = spark.session.sql(f"select * from {name} version as of {first}").toArrow()
+    assert {*told.column_names} == {"source", "target", "stars", "sort"}
+    assert sorted(told["stars"].to_pylist(), key=str) == [5] * rows + [None] * rows
+    with pytest.raises(InvalidInput, match="another table has that name"):
+        spark.table(name, str(folder), str(tmp_path / "of another"))
+
+
 SIDED = GraphSchema(
     node_types=(
         NodeType(

@@ -1,4 +1,4 @@
-"""Graphs of persons in memory and in parts, and fits of both."""
+"""Graphs in memory and in parts, and fits of persons in both."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ from core.privacy.session.counted import PrivateParts
 
 
 def in_parts(graph: Graph, folder: Path, part_edges: int = 3) -> PartedGraph:
-    """Write a graph of one relation in parts."""
-    (table,) = graph.edges.values()
-    rows = [(table.source, table.target, *(() if table.step is None else (table.step,)))]
-    return write_parted(graph.schema, graph.nodes, rows, table.count, folder, part_edges)
+    """Write a graph in parts."""
+    rows, first, edges = [], 0, 0
+    for relation in graph.schema.edge_types:
+        table = graph.edges[relation.name]
+        none = np.zeros(table.count, dtype=np.int64)
+        cell = none + first + (0 if table.step is None else table.step)
+        carried = () if table.values is None else (none, *table.values.columns.values())
+        rows.append((table.source, table.target, cell, *carried))
+        first, edges = first + len(graph.schema.steps_of(relation.name)), edges + table.count
+    return write_parted(graph.schema, graph.nodes, rows, edges, folder, part_edges)
 
 
 def fit_in_parts(

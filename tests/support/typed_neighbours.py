@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.methods.base import PublicFacts
+from core.methods.base import FittedModel, Progress, PublicFacts
 from core.privacy.accounting.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import CellKey, GuaranteeKind, PrivacyPlan
@@ -31,6 +32,7 @@ from tests.support.neighbours import Asked
 
 OF_VALUES = "values of "
 """How the purpose of a read begins that is of what edges carry."""
+Fit = Callable[[Graph, Meter, PrivacyPlan, Progress], FittedModel]
 Pair = tuple[int, int]
 Cells = Mapping[CellKey, frozenset[Pair]]
 
@@ -65,14 +67,18 @@ def slots_of(schema: GraphSchema, relation: str) -> list[Pair]:
     return [(u, v) for u, v in every if u < v or (declared.directed and u != v)]
 
 
-def built(schema: GraphSchema, cells: Cells) -> Graph:
-    """The graph of these cells. What an edge carries, of whole numbers, follows from where it stands."""
+def built(
+    schema: GraphSchema, cells: Cells, turned: Mapping[tuple[CellKey, Pair], int] = MappingProxyType({})
+) -> Graph:
+    """The graph of these cells. What an edge carries, of whole numbers, follows from where it stands, and is
+    so many values farther where it is ``turned``."""
     tables = {}
     for each in schema.edge_types:
         steps = schema.steps_of(each.name)
         rows = [(*pair, step or 0) for step in steps for pair in sorted(cells.get((each.name, step), ()))]
         columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        places = columns[0] + 2 * columns[1] + columns[2]
+        keys = [((each.name, row[2] if each.temporal else None), row[:2]) for row in rows]
+        places = columns[0] + 2 * columns[1] + columns[2] + [turned.get(key, 0) for key in keys]
         carried = {
             own.name: (own.range[0] + places % (own.range[1] - own.range[0] + 1)).astype(np.int32)
             for own in each.attributes
@@ -150,14 +156,27 @@ class Told:
     files: dict[Path, bytes]
 
 
-def told(generator: Any, params: Any, facts: PublicFacts, graph: Graph, folder: Path, *modules: str) -> Told:
-    """One fit whose every answer is one of its own, the same for all graphs; see ``Asked.answered``."""
+def told(
+    generator: Any,
+    params: Any,
+    facts: PublicFacts,
+    graph: Graph,
+    folder: Path,
+    *modules: str,
+    fit: Fit | None = None,
+) -> Told:
+    """One fit whose every answer is one of its own, the same for all graphs; see ``Asked.answered``. ``fit``:
+    the fit, where it is not that of the graph in memory."""
     asked, plan, progress = Asked(), generator.plan(params, facts), []
     meter = Meter(plan, MemoryRecorder())
     with pytest.MonkeyPatch.context() as patch:
         asked.answered(patch, *modules)
         patch.setattr("core.privacy.mechanisms.lazy_response.respond", _answered_lazily(asked))
-        model = generator.fit(PrivateGraph(graph, meter), plan, params, lambda *step: progress.append(step))
+        report = lambda *step: progress.append(step)  # noqa: E731
+        if fit is None:
+            model = generator.fit(PrivateGraph(graph, meter), plan, params, report)
+        else:
+            model = fit(graph, meter, plan, report)
         model.save(folder)
     recorded = [(entry.edge_type, entry.step, entry.event, entry.purpose) for entry in meter.transcript]
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -174,23 +193,29 @@ def _answered_lazily(asked: Asked):
     return respond
 
 
-def require_hidden(one: Told, other: Told, cell: CellKey | None = None) -> None:
+def require_hidden(
+    one: Told, other: Told, cell: CellKey | None = None, times: int = 1
+) -> list[tuple[str, Fraction]]:
     """AssertionError unless neighbours ``one`` and ``other`` were charged alike, step by step, with the same
     files in the end, no read told them farther apart than its own charge pays for, and all reads together no
     farther than the plan says that a unit costs. ``cell``: the one that has the edge, under units edge and
-    event.
+    event. ``times``: how often a read of several cells may be charged, and 2 where a value alone differs.
+
+    Returned is each pure read, by its purpose, and how much of its charge told them apart.
     """
     assert one.recorded == other.recorded
     assert one.progress == other.progress
     assert one.files == other.files
-    spent, moved = Fraction(0), set()
+    spent, moved, shares = Fraction(0), set(), []
     for (row, paying), (a, rate), (b, again) in zip(
         _pure(one), one.asked.pure, other.asked.pure, strict=True
     ):
         assert rate == again
         assert a.shape == b.shape
         told_apart = rate * int(np.abs(a - b).sum())
-        assert told_apart <= (pure_nano_epsilon(row[2]) or 0), row
+        paid = Fraction(pure_nano_epsilon(row[2]) or 0)
+        assert told_apart <= times * paid, row
+        shares.append((row[3], told_apart / paid))
         spent += told_apart
         if told_apart:
             moved |= {cell} if cell in paying else paying
@@ -210,6 +235,7 @@ def require_hidden(one: Told, other: Told, cell: CellKey | None = None) -> None:
     apart = [each for each in apart if each]
     assert len(apart) <= len(noise)
     assert all(each * sigma**2 <= 1 for each, sigma in zip(apart, noise, strict=False))
+    return shares
 
 
 def _pure(one: Told) -> list[tuple[tuple, set]]:

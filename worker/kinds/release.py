@@ -179,7 +179,11 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
         case InParts() if work.fitted_attempt is not None:
             return Ending.FINISHED if in_parts.lay_out(held) else None
         case InParts():
-            elsewhere.try_place(work.spec.release, services.settings)
+            try:
+                elsewhere.try_place(work.spec.release, services.settings)
+            except InvalidInput:
+                publish.fail_job(services, work, JobReason.TABLE_REFUSED)
+                return None
             fetch_graph(services, work.dataset_id, work.version_id, graph)
             return Ending.FINISHED
         case Plain():
@@ -268,9 +272,10 @@ def _supported(held: Held[JobWork]) -> tuple[Guarantee, tuple[TranscriptEntry, .
 def _copy(held: Held[JobWork], files: Sequence[elsewhere.Charged]) -> None:
     """Copy what is charged: only success helps, and after a few failures the reaper goes on trying."""
     job_id, attempt = held.work.job_id, held.work.attempt
+    table = elsewhere.table_of(held.work.spec.release)
     for _ in range(COPY_TRIES):
         try:
-            publish.copy_files(held.services, job_id, attempt, files)
+            publish.copy_files(held.services, job_id, attempt, files, table)
             break
         except StorageError:
             log.warning("copy_failed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -121,6 +122,23 @@ def remove(place: str) -> None:
     if exists(place):
         files, root = opened(place)
         files.delete_dir(root)
+
+
+def only_table(table: str, below: str) -> int:
+    """Read the number of an Iceberg table's first snapshot, and delete all else that is ``below``.
+
+    InvalidInput where it lies elsewhere: whoever made it has taken the name.
+    """
+    (files, root), inside = opened(table), opened(below)[1]
+    if root.rpartition("/")[0] != inside:
+        raise InvalidInput("another table has that name")
+    for each in files.get_file_info(pyarrow.fs.FileSelector(inside)):
+        if each.path != root:
+            files.delete_dir(each.path)
+    held = files.get_file_info(pyarrow.fs.FileSelector(f"{root}/metadata"))
+    first = min(each.path for each in held if each.path.endswith(".metadata.json"))
+    with files.open_input_stream(first) as stream:
+        return int(json.loads(stream.read())["snapshots"][0]["snapshot-id"])
 
 
 def digest(address: str) -> str:

@@ -24,8 +24,11 @@ Column = Annotated[str, Field(pattern=r"^[^`{}\x00-\x1f]{1,128}$")]
 FOLDER = r"^[^{}\[\]\\?#%\x00-\x1f]{1,1024}$"
 """Without what leaves a place: alternatives and sets of globs, escapes of an address (%2e%2e), and a query,
 which may send credentials to another host. A * stands for what one name has."""
-WRITABLE = r"^([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*$"
-"""The same of a folder that is written to: this machine's, or with a scheme."""
+WRITABLE = (
+    r"^(([a-z][a-z0-9+.-]{0,15}:/)?/[^{}\[\]\\*?#%\x00-\x1f]*|table:[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,2})$"
+)
+"""The same of a folder that is written to: this machine's, or with a scheme; or where tables of the engine's
+catalogue are made."""
 
 
 class Reference(BaseModel):

@@ -9,6 +9,7 @@ they are counted. A task that is repeated writes the same bytes to the same name
 from __future__ import annotations
 
 import json
+import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 CALL_TRIES = 3
 UNIVERSE, LABELS, KEYS, DEGREES, IDS = "universe", "labels", "keys", "degrees", "ids"
+REFUSALS = {"AnalysisException", "IllegalArgumentException", "UnsupportedOperationException"}
+"""How the client's errors are called for what an engine will not do, whoever asks again."""
+_AS_ICEBERG = "create table {} using iceberg location '{}' as select * from {{rows}}"
 _INTEGER = "^(0|[1-9][0-9]*)$"
 
 
@@ -132,6 +136,26 @@ class Spark:
         told = numbers.mapInArrow(partial(_done, task), "number long, told string").toArrow()
         found = dict(zip(told["number"].to_pylist(), told["told"].to_pylist(), strict=True))
         return [json.loads(found[number]) for number in range(count)]
+
+    def table(self, name: str, folder: str, below: str) -> int:
+        """Make an Iceberg table of a folder's files, unless there is one; its first snapshot's number.
+
+        Each try has a place of its own, and the catalogue decides whose the table is: it is made once, of all
+        rows. What others left is deleted.
+        """
+        if not self.session.catalog.tableExists(name):
+            rows = self.session.read.option("mergeSchema", "true").parquet(folder)
+            place = places.below(below, secrets.token_hex(8))
+            self.session.sql(_AS_ICEBERG.format(name, place), rows=rows).toArrow()
+        told = self.session.sql(f"describe table extended {name}").toArrow().to_pylist()
+        (location,) = [each["data_type"] for each in told if each["col_name"] == "Location"]
+        return places.only_table(location, below)
+
+    def try_table(self, name: str, place: str) -> None:
+        """Make a table and drop it."""
+        self.session.sql(f"drop table if exists {name}").toArrow()
+        self.session.sql(_AS_ICEBERG.format(name, place), rows=self.session.range(1)).toArrow()
+        self.session.sql(f"drop table {name}").toArrow()
 
     def stop(self) -> None:
         """Stop whatever runs for this session. Nothing does where the engine is away."""

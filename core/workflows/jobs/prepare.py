@@ -91,7 +91,7 @@ def _resolve(
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if dataset.in_parts:
         _check_in_parts(request, ground.version)
-        elsewhere.require_place(request.write_to, principal.tenant, settings)
+        elsewhere.place_of(request.write_to, principal.tenant, settings)
     elif request.write_to is not None:
         raise NotAccepted(
             "Only releases of a dataset in parts are written to a folder; leave write_to out.",
@@ -167,7 +167,8 @@ def _price(
     dataset, version, account = ground.dataset, ground.version, ground.account
     made: Callable[..., Plain | InParts] = Plain
     if dataset.in_parts:
-        made = partial(InParts, shard_edges=settings.shard_edges, write_to=request.write_to)
+        place = elsewhere.place_of(request.write_to, dataset.tenant, settings)
+        made = partial(InParts, shard_edges=settings.shard_edges, write_to=place)
     kind = settled.plan.cost().kind
     return JobSpec(
         release=made(

@@ -123,7 +123,8 @@ class JobRequest(BaseModel):
     write_to: Annotated[str, Field(pattern=WRITABLE, max_length=MAX_PLACE)] | None = Field(
         default=None,
         description="Of a dataset in parts: the folder that the release's tables are written to as Parquet, "
-        "below one that the service's operator allows. The bundle then has their digests and the report.",
+        "below one that the service's operator allows, or table:NAMESPACE for Iceberg tables of the engine's "
+        "catalogue too. The bundle then has their digests and the report.",
     )
     assume: Assume | None = Field(
         default=None,

@@ -322,11 +322,14 @@ def copy_release(services: Services, job_id: str) -> None:
         job = repository.existing(session, job_id)
         found = repository.artifacts(session, job_id)
         files = [elsewhere.Charged(file.name, file.object_key, file.sha256) for file in found]
+        table = elsewhere.table_of(spec_of(job).release)
     if job.state == JobState.PUBLISHING:
-        copy_files(services, job_id, job.attempt, files)
+        copy_files(services, job_id, job.attempt, files, table)
 
 
-def copy_files(services: Services, job_id: str, attempt: int, files: Sequence[elsewhere.Charged]) -> None:
+def copy_files(
+    services: Services, job_id: str, attempt: int, files: Sequence[elsewhere.Charged], table: str | None
+) -> None:
     """Copy what the attempt has staged and charged. It does as :func:`copy_release`, without a look at the
     job."""
     store, settings = services.store, services.settings
@@ -341,7 +344,7 @@ def copy_files(services: Services, job_id: str, attempt: int, files: Sequence[el
         else:
             raise StorageError("a charged file is in neither place", job_id=job_id)
         failpoints.reach("while_copying")
-    elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], settings)
+    elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], table, settings)
 
 
 def charged(work: JobWork, file: ReleaseFile) -> elsewhere.Charged:
