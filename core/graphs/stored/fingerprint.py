@@ -64,6 +64,7 @@ def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
         for keys in sorted_pairs(rows, [Slots(count, count, loops=True)], buckets, Path(scratch)):
             for low, high in groups(keys, count):
                 digest.update((low.astype("<u8") << np.uint64(32) | high.astype("<u8")).data)
+            del keys
     return digest.hexdigest()
 
 
