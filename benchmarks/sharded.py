@@ -11,6 +11,11 @@ join adds up the degrees that those left. ``--repeat``
 draws graphs that many times as large from the fitted cell, laid side by side so often: same degrees, more
 nodes. FOLDER must be empty; what is in it is deleted.
 
+    python -m benchmarks.sharded --form values --nodes 1000000 --edges 20000000 --folder FOLDER
+
+does the same of edges that carry an integer of 1 to 5 each, by ``anchored`` (``bare``: by that method without
+values), or under unit node by ``projection`` (``persons``).
+
     python -m benchmarks.sharded --engine parts spark --nodes 1000000 --edges 20000000 --folder FOLDER
 
 compares the engines that count a folder of Parquet where it lies, the parts code and Sail (Spark Connect, two
@@ -38,7 +43,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +59,15 @@ from core.graphs.counted.reference import Reference
 from core.graphs.graph import NodeTable
 from core.graphs.ingest.referenced import count_reference
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.schema.partable import inside
+from core.graphs.schema.edge_attributes import EdgeAttribute
+from core.graphs.schema.partable import inside, part_name
 from core.graphs.stored.parted import groups, read_parted, write_parted
 from core.graphs.stored.parts import ENDS, Ends, Part, canonical_part, write_part
 from core.graphs.uploads.files import IngestLimits
 from core.methods._shared.blocks.reconstruct import Blocks
-from core.methods._shared.shards.draw import strips, write_shard
+from core.methods._shared.shards.draw import strips, write_strips
 from core.methods._shared.shards.law import load_law, strip_law
+from core.methods._shared.shards.values import load_values
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -72,6 +79,14 @@ from core.publishing.parts import degrees_of, placed, write_degrees
 
 NANO_EPSILON = 1_000_000_000
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
+FORMS: dict[str, tuple[str, dict[str, Any], Unit, tuple[EdgeAttribute, ...]]] = {
+    "plain": ("dcsbm", COUNTS, Unit.EDGE, ()),
+    "bare": ("anchored", {"evidence": "none"}, Unit.EDGE, ()),
+    "values": ("anchored", {"evidence": "none", "attribute_share": 0.5}, Unit.EDGE, (STARS,)),
+    "persons": ("projection", {"triangle_share": 0}, Unit.NODE, ()),
+}
+"""By name: the method, its parameters, the unit, and what edges carry."""
 GROUPS, INSIDE = 16, 0.6  # of the planted graph, and the share of its edges inside them
 MOST_NODES = 2**26  # of a fit: what one query may return
 LARGEST, WORKERS = 10**10, 16
@@ -100,13 +115,17 @@ def plant(asked: argparse.Namespace) -> Told:
 
 def ingest(asked: argparse.Namespace) -> Told:
     """The upload as a graph in parts."""
-    schema = GraphSchema(node_types=(NodeType(count=asked.nodes),), edge_types=(EdgeType(),))
+    _, _, unit, carried = FORMS[asked.form]
+    kind = NodeType(count=asked.nodes, protected=unit is Unit.NODE)
+    schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(attributes=carried),))
     files = sorted((asked.folder / "upload").iterdir())
 
     def rows() -> Iterator[Ends]:
         for path in files:
             table = pq.read_table(path, use_threads=False)
-            yield table["source"].to_numpy(), table["target"].to_numpy()
+            ends = table["source"].to_numpy(), table["target"].to_numpy()
+            none = np.zeros(len(ends[0]), dtype=np.int64)
+            yield (*ends, none, none, 1 + (ends[0] + ends[1]) % 5) if carried else ends
 
     made = write_parted(schema, {"node": NodeTable(asked.nodes)}, rows(), asked.edges, asked.folder / "graph")
     shutil.rmtree(asked.folder / "upload")
@@ -165,9 +184,10 @@ def reached(port: int) -> bool:
 
 def fit(asked: argparse.Namespace) -> Told:
     """The fitted model of the graph in parts."""
-    graph, generator = read_parted(asked.folder / "graph"), get("dcsbm")
-    params = generator.Params(**COUNTS)
-    facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO_EPSILON, 0, ("edge",))
+    method, chosen, unit, _ = FORMS[asked.form]
+    graph, generator = read_parted(asked.folder / "graph"), get(method)
+    params = generator.Params(**chosen)
+    facts = PublicFacts(graph.schema, unit, None, NANO_EPSILON, 0, ("edge",))
     plan = generator.plan(params, facts)
     session = PrivateParts(graph, Meter(plan, MemoryRecorder()))
     generator.sharding.fit_parts(session, plan, params, no_progress).save(asked.folder / "model")
@@ -177,28 +197,32 @@ def fit(asked: argparse.Namespace) -> Told:
 
 def law(asked: argparse.Namespace) -> Told:
     """The law of the shards, nodes in a random order."""
-    generator, rng = get("dcsbm"), noise_generator()
+    generator, rng, times = get(FORMS[asked.form][0]), noise_generator(), asked.repeat[0]
     model = generator.load(asked.folder / "model")
-    key, columns = next(iter(model.cells.items()))
-    for name in ("labels", "degrees"):
-        columns[name] = np.tile(columns[name], asked.repeat[0])
-    columns["blocks"] = columns["blocks"] * asked.repeat[0]
-    order = rng.permutation(len(columns["labels"]))
+    if times > 1:
+        (columns,) = model.cells.values()
+        for name in ("labels", "degrees"):
+            columns[name] = np.tile(columns[name], times)
+        columns["blocks"] = columns["blocks"] * times
+    order = rng.permutation(asked.nodes * times)
     laws = generator.sharding.shards(model, {"node": order}, rng, 2**24)
     laws.save(asked.folder / "law")
     (made,) = laws.laws
-    return {"strips": made.strips, "nodes": made.nodes, "edge type": key[0]}
+    return {"strips": made.strips, "nodes": made.nodes}
 
 
 def shard(asked: argparse.Namespace) -> Told:
     """One shard."""
     started = time.process_time()
     made = load_law(asked.folder / "law")
+    carried = [load_values(path) for path in sorted((asked.folder / "law").glob("values-*.npz"))]
+    slots = replace(made.slots, attributes=tuple(each.attribute for each in carried))
     loaded = time.process_time() - started
     (asked.folder / "release").mkdir(exist_ok=True)
-    part = write_shard(made, asked.number, asked.shards, asked.folder / "release")
+    path = asked.folder / "release" / part_name(asked.number, asked.shards)
+    part = write_strips(made, asked.number, asked.shards, path, carried)
     degrees = asked.folder / "degrees" / part.name
-    write_degrees(asked.folder / "release", part, made.slots, degrees)
+    write_degrees(asked.folder / "release", part, slots, degrees)
     draws = int(made.copies[made.shard(asked.number, asked.shards)].sum())
     return {"part": asdict(part), "load": loaded, "draws": draws, "told": degrees.stat().st_size}
 
@@ -261,7 +285,7 @@ STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
 def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0, count_by: str = "") -> Told:
     """A stage in a fresh process: what it tells, with its CPU seconds, wall seconds and peak megabytes."""
     command = [sys.executable, "-m", "benchmarks.sharded", "--stage", stage, "--number", str(number)]
-    for name in ("nodes", "edges", "shards", "folder"):
+    for name in ("nodes", "edges", "shards", "folder", "form"):
         command += [f"--{name}", str(getattr(asked, name))]
     command += ["--repeat", str(repeat), *(["--count-by", count_by] if count_by else [])]
     started = time.monotonic()
@@ -389,6 +413,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, nargs="+", default=[1])
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--form", choices=FORMS, default="plain", help="what edges carry, and the unit")
     parser.add_argument("--engine", nargs="+", choices=("parts", "spark"), help="engines to compare")
     parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads to compare")
     parser.add_argument("--count-by", choices=("parts", "spark"), help=argparse.SUPPRESS)
@@ -398,6 +423,8 @@ def main() -> None:
     if asked.stage:
         in_stage(asked)
         return
+    if asked.form != "plain" and max(asked.repeat) > 1:
+        parser.error("only the plain form is repeated")
     asked.folder.mkdir(parents=True, exist_ok=True)
     if any(asked.folder.iterdir()):
         parser.error("FOLDER is not empty")

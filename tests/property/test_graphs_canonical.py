@@ -19,7 +19,7 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest.assemble import Sources, assemble_batches
 from core.graphs.ingest.uploaded import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.stored.fingerprint import fingerprint
+from core.graphs.stored.fingerprint import as_written, fingerprint, ranked
 from core.graphs.stored.whole import read_graph
 from core.graphs.uploads.batches import RawGraph
 from core.graphs.uploads.files import IngestLimits
@@ -181,6 +181,30 @@ def test_the_fingerprint_of_stored_datasets_stays(
     digest.update(b"".join(len(each).to_bytes(8, "little") for each in listed) + b"".join(listed))
     digest.update(b"".join((low << 32 | high).to_bytes(8, "little") for low, high in ranks))
     assert fingerprint(graph, KEY) == digest.hexdigest()
+
+
+AROUND = [0, 1, 2, *(10**digits + more for digits in range(1, 6) for more in (-1, 0, 1)), 65_537, 123_456]
+
+
+@pytest.mark.parametrize("count", AROUND)
+def test_numbers_are_ordered_as_their_decimals_sort(count: int) -> None:
+    assert as_written(count).tolist() == sorted(range(count), key=str)
+
+
+@SETTINGS
+@given(counts=st.tuples(*[st.integers(1, 1200)] * 2), data=st.data())
+def test_numbers_are_ranked_as_the_same_ids_in_a_list(counts: tuple[int, int], data: st.DataObject) -> None:
+    """Two types, each with as many nodes as it likes of the same numbers, some of them in an edge."""
+    shares = data.draw(st.tuples(*[st.sampled_from([0, 0.1, 1])] * 2))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    kinds = dict(zip("ab", counts, strict=True))
+    joined = {kind: rng.random(kinds[kind]) < share for kind, share in zip("ab", shares, strict=True)}
+    numbered = {kind: NodeTable(count) for kind, count in kinds.items()}
+    listed = {kind: NodeTable(count, pa.array(map(str, range(count)))) for kind, count in kinds.items()}
+    (texts, ranks), (wanted, places) = ranked(numbered, joined, {}), ranked(listed, joined, {})
+    assert texts.to_pylist() == wanted.to_pylist()
+    for kind, found in joined.items():
+        assert ranks[kind][found].tolist() == places[kind][found].tolist()
 
 
 TOKEN = st.text(st.sampled_from('01ax ,"#%-+.é'), max_size=5)

@@ -217,7 +217,7 @@ class OnSpark:
                 joined[kind] |= (
                     np.concatenate(list(cell.degrees("both" if cell.slots.mirrored else side))) > 0
                 )
-        ids, ranks = ranked({name: table.id_array() for name, table in self.nodes.items()}, joined)
+        ids, ranks = ranked(self.nodes, joined, {})
         place, read = self.engine.place, self.engine.session.read
         places.put_table({"id": ids}, places.below(place, f"{IDS}/ids.parquet"))
         of_type = {}
@@ -345,8 +345,7 @@ def _write_keys(place: str, table: pa.Table) -> pa.Table:
 def _fingerprinted(place: str, buckets: int, key: bytes, number: int) -> Mapping[str, Any]:
     """Digest ids and pairs in their order. A few MB are in memory, and the ids."""
     files, path = places.opened(places.below(place, f"{IDS}/ids.parquet"))
-    ids = pq.read_table(path, filesystem=files)["id"].cast(pa.large_string()).combine_chunks()
-    digest = begun(ids, key)
+    digest = begun(pq.read_table(path, filesystem=files)["id"], key)
     for bucket in range(buckets):
         address = places.below(place, f"{KEYS}/{bucket:05d}")
         if places.exists(address):

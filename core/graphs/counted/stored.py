@@ -80,8 +80,9 @@ class CountedGraph:
 
 def label_digest(labels: np.ndarray, groups: int) -> str:
     """Name a labelling by its content."""
-    content = np.ascontiguousarray(labels, dtype="<i8")
-    return hashlib.sha256(f"{groups}:".encode() + content.tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{groups}:".encode())
+    digest.update(np.ascontiguousarray(labels, dtype="<i8").data)
+    return digest.hexdigest()
 
 
 def write_counts(

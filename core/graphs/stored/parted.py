@@ -187,9 +187,10 @@ def _sorted(
         held = np.fromfile(path, dtype=np.uint64)
         path.unlink()
         if width == 1:
-            keys = sorted_keys(held)
-            yield keys[_first_of(keys)], None
-            del keys
+            held = sorted_keys(held)
+            held = held[_first_of(held)]
+            yield held, None
+            del held
             continue
         held = held.reshape(-1, width)
         held = held[np.argsort(held[:, 0], kind="stable")]
@@ -270,6 +271,7 @@ def _cut(
             own_keys = keys[low:high]
             own_keys -= np.uint64(begins[cell]) * most
             yield cell, own_keys, None if words is None else words[low:high]
+        del keys, own_keys
 
 
 def read_parted(folder: Path) -> PartedGraph:
@@ -303,7 +305,7 @@ def _scatter(rows: Iterable[Rows], slots: Sequence[Slots], files: list[Path], wo
             place = low.astype(np.uint64) + begins[cell]
             kept = (low != high) | loops[cell]
             keys = (place * most + high.astype(np.uint64))[kept]
-            number = (keys // (most * width)).astype(np.int64)
+            number = (keys // (most * width)).astype(np.min_scalar_type(len(files)))  # few bytes sort fast
             if words > 1:
                 attributes = slots[int(np.max(cell, initial=0))].attributes
                 keys = _with_values(keys, words, attributes, [column[kept] for column in of[1:]])
