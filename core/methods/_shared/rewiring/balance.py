@@ -108,7 +108,7 @@ def balance(
     return count, total, made
 
 
-@kernel
+@kernel(inline="always")
 def _bettered(
     rows: Arrays,
     weight: np.ndarray,
