@@ -6,9 +6,20 @@ import pytest
 
 from core.methods._shared.matching.ends import degrees_in
 from core.methods._shared.rewiring import triangles
+from core.methods._shared.rewiring.balance import _miss, _short
 from core.methods._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
-from core.methods._shared.rewiring.moves import close_triangles, open_triangles
-from core.methods._shared.rewiring.rows import Rows
+from core.methods._shared.rewiring.exchange import (
+    IMPOSSIBLE,
+    exchange,
+    gained,
+    joined,
+    lost,
+    most_gained,
+    places_for,
+    worth,
+)
+from core.methods._shared.rewiring.moves import close_triangles, open_triangles, swapping
+from core.methods._shared.rewiring.rows import Rows, mark, marked, marks_for
 from core.methods._shared.rewiring.triangles import UNKNOWN, Targets, _gathered, proposals_for, rewired
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import public_generator
@@ -89,6 +100,42 @@ def test_counts_stay_true(opened):
             == rows.closed[rows.back[entry]]
             == len(list(nx.common_neighbors(graph, *ends)))
         )
+
+
+def test_a_swap_gains_what_it_was_weighed_and_no_more_than_its_bounds():
+    """Balance leaves those unweighed whose bounds say that they come no nearer."""
+    rows, now = rows_of(200, 1_500)
+    places, rng, bounds, weight = places_for(rows.start), public_generator(6), [], weights(rows)
+    while len(bounds) < 40:
+        move, _ = swapping(rows.arrays(), (0, 0, 0, False), rng)
+        if move[4] < 0:
+            continue
+        mark(rows.start, rows.others, places[0], move[0])
+        joins = joined(rows.arrays(), places, move)
+        most, more = most_gained(rows.arrays(), move, joins), gained(rows.arrays(), places, move, joins)
+        assert more > IMPOSSIBLE
+        lost(rows.arrays(), places, move)
+        gain, before = worth(rows.arrays(), weight, places, move), summed(rows)
+        exchange(rows.arrays(), places, move)
+        now += more
+        assert now == sum(nx.triangles(graph_of(rows)).values()) // 3 == rows.closed.sum() // 6
+        assert summed(rows) - before == pytest.approx(gain)
+        for aim in (now - 50, now, now + 50):
+            assert (
+                _short(now - more + most, aim) <= _short(now, aim) <= _miss(now, aim, before + gain, before)
+            )
+        bounds.append(most - more)
+    assert min(bounds) >= 0
+
+
+def test_marks_are_of_the_last_node_alone():
+    rows, _ = rows_of(60, 200)
+    marks = marks_for(rows.start)
+    assert not any(marked(marks, v) for v in range(60))
+    for node in (3, 17, 3):
+        mark(rows.start, rows.others, marks, node)
+        own = rows.others[rows.start[node] : rows.start[node + 1]]
+        assert sorted(own.tolist()) == [v for v in range(60) if marked(marks, v)]
 
 
 def test_clustering_is_met_while_triangles_are_closed():

@@ -15,15 +15,18 @@ import numpy as np
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
 from core.methods._shared.rewiring.exchange import (
-    IMPOSSIBLE,
+    Places,
     exchange,
     gained,
+    joined,
+    lost,
+    most_gained,
     places_for,
     weighed,
     worth,
 )
-from core.methods._shared.rewiring.moves import VISIT, closing, near, scattered, swapping
-from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, mark
+from core.methods._shared.rewiring.moves import VISIT, closing, linkable, near, scattered, swapping
+from core.methods._shared.rewiring.rows import Arrays, Move, Products, degree_of, mark
 from core.privacy.entropy import Generator
 
 # How edges are chosen that x and y give up, see `moves.closing`: more are looked at than while triangles are
@@ -73,24 +76,19 @@ def balance(
         made += visit
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
+            if not linkable(places[0], x, pairs[number, 1]):
+                continue
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
-            move, shift = closing(rows, weight, places[0], x, pairs[number], LOOKS, np.inf, steered, own)
+            move, shift = closing(rows, weight, x, pairs[number], LOOKS, np.inf, steered, own)
             if move[4] < 0:
                 continue
-            joins = weighed(rows, weight, places, move)
-            if lacking and joins[1] <= _least(weight, closed, move):
+            joins = joined(rows, places, move)
+            if lacking and weighed(rows, weight, places, move) <= _least(weight, closed, move):
                 continue
-            more = gained(rows, places, move, joins[0])
-            if more == IMPOSSIBLE:
-                continue
-            gain = worth(rows, weight, places, move, joins, more)
-            after = _miss(count + more, target, total + gain, wanted)
-            if after >= miss:
-                continue
-            exchange(rows, places, move)
-            count, total = count + more, total + gain
-            product, miss = product + shift, after
-        clear(start, others, places[0], x)
+            standing = count, target, total, wanted, miss
+            count, total, after = _bettered(rows, weight, places, move, joins, standing)
+            if after < miss:
+                product, miss = product + shift, after
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
@@ -100,17 +98,37 @@ def balance(
                 continue
             x = move[0]
             mark(start, others, places[0], x)
-            joins = weighed(rows, weight, places, move)
-            more = gained(rows, places, move, joins[0])
-            if more != IMPOSSIBLE:
-                gain = worth(rows, weight, places, move, joins, more)
-                after = _miss(count + more, target, total + gain, wanted)
-                if after < miss:
-                    exchange(rows, places, move)
-                    count, total = count + more, total + gain
-                    product, miss = product + shift, after
-            clear(start, others, places[0], x)
+            joins = joined(rows, places, move)
+            if _short(count + most_gained(rows, move, joins), target) >= miss:
+                continue
+            standing = count, target, total, wanted, miss
+            count, total, after = _bettered(rows, weight, places, move, joins, standing)
+            if after < miss:
+                product, miss = product + shift, after
     return count, total, made
+
+
+@kernel(inline="always")
+def _bettered(
+    rows: Arrays,
+    weight: np.ndarray,
+    places: Places,
+    move: Move,
+    joins: Int,
+    standing: tuple[Int, Int, float, float, float],
+) -> tuple[Int, float, float]:
+    """Make a move if both misses together become smaller. Returned are triangles, clustering and the miss."""
+    count, target, total, wanted, miss = standing
+    more = gained(rows, places, move, joins)
+    if _short(count + more, target) >= miss:
+        return count, total, miss
+    lost(rows, places, move)
+    gain = worth(rows, weight, places, move)
+    after = _miss(count + more, target, total + gain, wanted)
+    if after >= miss:
+        return count, total, miss
+    exchange(rows, places, move)
+    return count + more, total + gain, after
 
 
 @kernel(inline="always")
@@ -119,6 +137,13 @@ def _least(weight: np.ndarray, closed: np.ndarray, move: Move) -> float:
     x, y, a, b, place_a, place_b = move
     least: float = closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
     return least
+
+
+@kernel(inline="always")
+def _short(count: Int, target: Int) -> float:
+    """How far below their aim triangles are, relative to it: both misses together are no less."""
+    short: float = (target - count) / max(target, 1)
+    return short
 
 
 @kernel(inline="always")

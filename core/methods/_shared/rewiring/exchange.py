@@ -3,11 +3,13 @@
 Edges (x, a) and (y, b) become (x, y) and (a, b). No triangle holds both old edges, nor both new ones. A new
 edge's triangles are its ends' common neighbours, less a or b where the edge that made it one goes away.
 
-Most moves that are proposed are not made. So what is asked of them first is a number alone, without a branch
-in its loop; who the common neighbours are is looked at for moves that are made.
+Most moves that are proposed are not made. So loops over rows have no branch, and what they find is listed as
+it is counted; in whose rows the common neighbours stand is looked at for moves that are made.
 
-``move``: (x, y, a, b, the entry of a in x's row, the entry of b in y's row). ``places``: two of (n,), where
-each node stands in x's row and in b's, see ``rows.mark``; the second is unset, and left so.
+``move``: (x, y, a, b, the entry of a in x's row, the entry of b in y's row). ``places``: which nodes are
+neighbours of x, and of b, see ``rows.mark``; four lists of entries, each behind their number: of common
+neighbours of x and y in y's row, and of a and b in a's, which are gained, of y and b in y's row, and of x
+and a in a's, which are lost; and room for where in a row each node stands.
 """
 
 from __future__ import annotations
@@ -16,142 +18,140 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.rows import Arrays, Move, clear, degree_of, mark
+from core.methods._shared.rewiring.rows import Arrays, Move, degree_of, mark, marked, marks_for
 
 IMPOSSIBLE = np.int64(-(2**62))
-Places = tuple[np.ndarray, np.ndarray]
-"""Of x and of b: see above."""
+Places = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""See above."""
 
 
 @kernel
 def places_for(start: np.ndarray) -> Places:
     """Make room for places, unset."""
-    return np.zeros(start.size - 1, np.int32), np.zeros(start.size - 1, np.int32)
+    lists = np.zeros((4, np.diff(start).max() + 1), np.int32)
+    return marks_for(start), marks_for(start), lists, np.empty(start.size - 1, np.int32)
 
 
 @kernel
-def joined(rows: Arrays, places: Places, move: Move) -> int:
-    """Count the triangles of (x, y)."""
-    start, others, at = rows[0], rows[1], places[0]
+def joined(rows: Arrays, places: Places, move: Move) -> Int:
+    """Count the triangles of (x, y), and list them."""
+    near = places[0]
     _, y, a, b, _, _ = move
-    at_a, at_b = at[a], at[b]
-    at[a] = at[b] = 0
-    found = 0
-    for j in range(start[y], start[y + 1]):
-        found += at[others[j]] != 0
-    at[b], at[a] = at_b, at_a
+    of_a, of_b = near[a], near[b]
+    near[a] = near[b] = 0
+    found = _listed(rows, near, y, places[2][0])
+    near[b], near[a] = of_b, of_a
     return found
 
 
-@kernel
-def weighed(rows: Arrays, weight: np.ndarray, places: Places, move: Move) -> tuple[int, float]:
-    """Count the triangles of (x, y), and weigh their corners by ``weight`` (n,)."""
-    start, others, at = rows[0], rows[1], places[0]
-    x, y, a, b, _, _ = move
-    at_a, at_b = at[a], at[b]
-    at[a] = at[b] = 0
-    number, found = 0, 0.0
-    for j in range(start[y], start[y + 1]):
-        w = others[j]
-        number += at[w] != 0
-        found += weight[w] * (at[w] != 0)
-    at[b], at[a] = at_b, at_a
-    return number, found + number * (weight[x] + weight[y])
-
-
 @kernel(inline="always")
-def may_gain(rows: Arrays, move: Move, number: int) -> bool:
-    """Tell whether a move that joins so many triangles gains any if a and b share all that they may."""
+def most_gained(rows: Arrays, move: Move, number: Int) -> Int:
+    """Count the triangles that a move gains which joins ``number``, if a and b share all that they may."""
     start, closed = rows[0], rows[5]
     _, _, a, b, place_a, place_b = move
     shared = min(degree_of(start, a), degree_of(start, b)) - 1
-    able: bool = number + shared > closed[place_a] + closed[place_b]
-    return able
+    most: Int = number + shared - closed[place_a] - closed[place_b]
+    return most
 
 
 @kernel
-def gained(rows: Arrays, places: Places, move: Move, number: int) -> Int:
-    """Count the triangles that a move gains which joins ``number``. IMPOSSIBLE where a and b are linked."""
-    start, others, closed, at_b = rows[0], rows[1], rows[5], places[1]
+def gained(rows: Arrays, places: Places, move: Move, number: Int) -> Int:
+    """Count the triangles that a move gains which joins ``number``.
+
+    Those of (a, b) are listed. IMPOSSIBLE where a and b are linked.
+    """
+    far, closed = places[1], rows[5]
     x, y, a, b, place_a, place_b = move
-    mark(start, others, at_b, b)
-    apart, crossed = at_b[a] == 0, 0
-    if apart:
-        at_b[x] = at_b[y] = 0
-        for j in range(start[a], start[a + 1]):
-            crossed += at_b[others[j]] != 0
-    clear(start, others, at_b, b)
-    return number + crossed - closed[place_a] - closed[place_b] if apart else IMPOSSIBLE
+    mark(rows[0], rows[1], far, b)
+    if marked(far, a):
+        return IMPOSSIBLE
+    far[x] = far[y] = 0
+    more: Int = number + _listed(rows, far, a, places[2][1]) - closed[place_a] - closed[place_b]
+    return more
 
 
 @kernel
-def worth(
-    rows: Arrays, weight: np.ndarray, places: Places, move: Move, joins: tuple[int, float], more: Int
-) -> float:
-    """Weigh what a move gains that was :func:`weighed`, and gains so many triangles."""
-    start, others, closed = rows[0], rows[1], rows[5]
-    x, y, a, b, place_a, place_b = move
-    (at, at_b), (number, new) = places, joins
-    crossed = more - number + closed[place_a] + closed[place_b]
-    mark(start, others, at_b, b)
-    old = _weight(start, others, weight, at_b, y, 0.0) if closed[place_b] else 0.0
-    if closed[place_a]:
-        old = _weight(start, others, weight, at, a, old)
-    at_b[x] = at_b[y] = 0
-    gain = _weight(start, others, weight, at_b, a, 0.0) if crossed else 0.0
-    clear(start, others, at_b, b)
-    gain += crossed * (weight[a] + weight[b])
-    old += closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
-    whole: float = new + gain - old
+def lost(rows: Arrays, places: Places, move: Move) -> None:
+    """List the triangles of both old edges."""
+    near, far, lists, _ = places
+    _listed(rows, far, move[1], lists[2])
+    _listed(rows, near, move[2], lists[3])
+
+
+@kernel
+def weighed(rows: Arrays, weight: np.ndarray, places: Places, move: Move) -> float:
+    """Weigh the corners of the triangles of (x, y) by ``weight`` (n,)."""
+    joins = places[2][0]
+    new: float = _weight(rows[1], weight, joins, 0.0) + joins[0] * (weight[move[0]] + weight[move[1]])
+    return new
+
+
+@kernel
+def worth(rows: Arrays, weight: np.ndarray, places: Places, move: Move) -> float:
+    """Weigh what a move gains whose triangles are all listed."""
+    others, lists = rows[1], places[2]
+    x, y, a, b, _, _ = move
+    gain = _weight(others, weight, lists[1], 0.0) + lists[1][0] * (weight[a] + weight[b])
+    old = _weight(others, weight, lists[3], _weight(others, weight, lists[2], 0.0))
+    old += lists[3][0] * (weight[x] + weight[a]) + lists[2][0] * (weight[y] + weight[b])
+    whole: float = weighed(rows, weight, places, move) + gain - old
     return whole
 
 
 @kernel
-def _weight(
-    start: np.ndarray, others: np.ndarray, weight: np.ndarray, at: np.ndarray, v: Int, begun: float
-) -> float:
-    """Add the weight of v's neighbours that are marked in ``at``."""
-    for j in range(start[v], start[v + 1]):
-        w = others[j]
-        begun += weight[w] * (at[w] != 0)
+def _weight(others: np.ndarray, weight: np.ndarray, entries: np.ndarray, begun: float) -> float:
+    """Add the weight of listed nodes."""
+    for k in range(1, entries[0] + 1):
+        begun += weight[others[entries[k]]]
     return begun
 
 
 @kernel
+def _listed(rows: Arrays, marks: np.ndarray, v: Int, entries: np.ndarray) -> Int:
+    """List the entries of v's neighbours that are marked; how many there are."""
+    others, stamp = rows[1], marks[-1]
+    size = np.uint64(0)
+    for j in range(np.uint64(rows[0][v]), np.uint64(rows[0][v + 1])):
+        entries[size + np.uint64(1)] = j
+        size += np.uint64(marks[np.uint32(others[j])] == stamp)
+    entries[0] = size
+    return np.int64(size)
+
+
+@kernel
 def exchange(rows: Arrays, places: Places, move: Move) -> None:
-    """Make a move. ``back``, ``closed`` and x's places stay true."""
-    start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
+    """Make a move whose triangles are all listed. ``back``, ``closed`` and who is x's neighbour stay true."""
+    others, back, closed = rows[1], rows[2], rows[5]
     x, y, a, b, place_a, place_b = move
-    at, at_b = places
-    mark(start, others, at_b, b)
-    joins, crosses, row_x, row_b = 0, 0, start[x] - 1, start[b] - 1
-    for j in range(start[y], start[y + 1]):
-        w = others[j]
-        if at[w] and w != a and w != b:
-            _count(back, closed, row_x + at[w], j, 1)
-            joins += 1
-        if at_b[w]:
-            _count(back, closed, row_b + at_b[w], j, -1)
-    for j in range(start[a], start[a + 1]):
-        w = others[j]
-        if at_b[w] and w != x and w != y:
-            _count(back, closed, row_b + at_b[w], j, 1)
-            crosses += 1
-        if at[w]:
-            _count(back, closed, row_x + at[w], j, -1)
-    clear(start, others, at_b, b)
+    near, _, lists, spots = places
+    _stand(rows, x, spots)
+    _count(rows, spots, lists[0], 1)
+    _count(rows, spots, lists[3], -1)
+    _stand(rows, b, spots)
+    _count(rows, spots, lists[1], 1)
+    _count(rows, spots, lists[2], -1)
     back_a, back_b = back[place_a], back[place_b]
     others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
-    at[a], at[y] = 0, place_a - start[x] + 1
-    closed[place_a] = closed[place_b] = joins
-    closed[back_a] = closed[back_b] = crosses
+    near[a], near[y] = 0, near[-1]
+    closed[place_a] = closed[place_b] = lists[0][0]
+    closed[back_a] = closed[back_b] = lists[1][0]
 
 
-@kernel(inline="always")
-def _count(back: np.ndarray, closed: np.ndarray, i: Int, j: Int, sign: int) -> None:
-    """Count a triangle more or less on two edges, by an entry of each."""
-    closed[i] += sign
-    closed[back[i]] += sign
-    closed[j] += sign
-    closed[back[j]] += sign
+@kernel
+def _stand(rows: Arrays, v: Int, spots: np.ndarray) -> None:
+    """Sets ``spots`` (n,) of each neighbour of v to its entry."""
+    start, others = rows[0], rows[1]
+    for j in range(np.uint64(start[v]), np.uint64(start[v + 1])):
+        spots[np.uint32(others[j])] = j
+
+
+@kernel
+def _count(rows: Arrays, spots: np.ndarray, entries: np.ndarray, sign: int) -> None:
+    """Count listed triangles more or less on two edges each, by an entry of both."""
+    others, back, closed = rows[1], rows[2], rows[5]
+    for k in range(1, entries[0] + 1):
+        j = entries[k]
+        for i in (j, spots[others[j]]):
+            closed[i] += sign
+            closed[back[i]] += sign

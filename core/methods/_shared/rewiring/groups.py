@@ -18,7 +18,7 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 from core.methods._shared.matching.keyset import Int
-from core.methods._shared.rewiring.rows import Arrays, Products, clear, degree_of, linked, mark
+from core.methods._shared.rewiring.rows import Arrays, Products, degree_of, linked, mark, marked, marks_for
 from core.privacy.entropy import Generator
 
 LOOKS = 8
@@ -136,16 +136,16 @@ def filled(
     """
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (members, begin, odds), (product, aim, band, steer) = groups, products
-    at, made = np.zeros(start.size - 1, np.int32), 0
+    marks, made = marks_for(start), 0
     for g in range(odds.size):
         if made >= most:
             break
         for i in range(begin[g], begin[g + 1] - 1):
             x = np.int64(members[i])
-            mark(start, others, at, x)
+            mark(start, others, marks, x)
             for j in range(i + 1, begin[g + 1]):
                 y = np.int64(members[j])
-                if rng.random() >= odds[g] or at[y]:
+                if rng.random() >= odds[g] or marked(marks, y):
                     continue
                 place_a, place_b = _given_up(rows, x, y, (product, aim, band, steer), rng)
                 if place_a < 0:
@@ -154,9 +154,8 @@ def filled(
                 product += _shift(start, x, y, a, b)
                 _linked_across(others, back, x, y, place_a, place_b)
                 closed[place_a] = closed[place_b] = 1
-                at[a], at[y] = 0, place_a - start[x] + 1
+                marks[a], marks[y] = 0, marks[-1]
                 made += 1
-            clear(start, others, at, x)
     return made, product
 
 

@@ -17,12 +17,12 @@ from core.methods._shared.rewiring.exchange import (
     exchange,
     gained,
     joined,
-    may_gain,
+    lost,
+    most_gained,
     places_for,
-    weighed,
     worth,
 )
-from core.methods._shared.rewiring.rows import Arrays, Move, Products, clear, degree_of, linked, mark
+from core.methods._shared.rewiring.rows import Arrays, Move, Products, degree_of, linked, mark, marked
 from core.privacy.entropy import Generator
 
 # How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
@@ -114,21 +114,23 @@ def close_triangles(
         made += visit
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
+            if not linkable(places[0], x, pairs[number, 1]):
+                continue
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
-            move, shift = closing(rows, weight, places[0], x, pairs[number], looks, heaviest, steered, own)
+            move, shift = closing(rows, weight, x, pairs[number], looks, heaviest, steered, own)
             if move[4] < 0:
                 continue
             joins = joined(rows, places, move)
-            if not may_gain(rows, move, joins):
+            if most_gained(rows, move, joins) < 0:
                 continue
             more = gained(rows, places, move, joins)
             if more <= 0:
                 continue
-            gain = worth(rows, weight, places, move, weighed(rows, weight, places, move), more)
+            lost(rows, places, move)
+            gain = worth(rows, weight, places, move)
             exchange(rows, places, move)
             met = True
             count, total, product = count + more, total + gain, product + shift
-        clear(start, others, places[0], x)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
@@ -157,6 +159,12 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, seed: np.uint64) -
 
 
 @kernel(inline="always")
+def linkable(at: np.ndarray, x: Int, y: Int) -> bool:
+    """Tell whether x, whose neighbours are marked, may be linked with y."""
+    return y != x and not marked(at, y)
+
+
+@kernel(inline="always")
 def scattered(seed: np.uint64, number: Int) -> np.uint64:
     """Return the random word of that number.
 
@@ -178,7 +186,6 @@ def _place(word: np.uint64, size: Int) -> Int:
 def closing(
     rows: Arrays,
     weight: np.ndarray,
-    at: np.ndarray,
     x: Int,
     pair: np.ndarray,
     looks: tuple[int, int, bool],
@@ -200,8 +207,6 @@ def closing(
     degree, by_number = degree_of(start, x), looks[2]
     v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
-    if y == x or at[y]:
-        return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
     place_a = _poorest(start, others, closed, x, looks[0], by_number, seed)
@@ -254,9 +259,9 @@ def open_triangles(
         mark(start, others, places[0], x)
         gain = gained(rows, places, move, joined(rows, places, move))
         if gain < 0 and count + gain >= 2 * target - count:
+            lost(rows, places, move)
             exchange(rows, places, move)
             count, product = count + gain, product + shift
-        clear(start, others, places[0], x)
     return count, product, made
 
 

@@ -249,15 +249,26 @@ def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
 
 
 @kernel
-def mark(start: np.ndarray, others: np.ndarray, at: np.ndarray, v: Int) -> None:
-    """Sets ``at`` (n,) of each neighbour of v: where in v's row it stands, from 1 on."""
-    first = start[v]
-    for i in range(first, start[v + 1]):
-        at[others[i]] = i - first + 1
+def marks_for(start: np.ndarray) -> np.ndarray:
+    """Make room for marks of nodes, none of which is marked."""
+    marks = np.zeros(start.size, np.int32)
+    marks[-1] = 1
+    return marks
 
 
 @kernel
-def clear(start: np.ndarray, others: np.ndarray, at: np.ndarray, v: Int) -> None:
-    """Sets ``at`` of each neighbour of v to 0."""
-    for i in range(start[v], start[v + 1]):
-        at[others[i]] = 0
+def mark(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int) -> None:
+    """Mark v's neighbours, and no other node.
+
+    ``marks`` (n + 1,): a node is marked where it has what the last has, which grows each time.
+    """
+    stamp = marks[-1] = marks[-1] + 1
+    for j in range(np.uint64(start[v]), np.uint64(start[v + 1])):
+        marks[np.uint32(others[j])] = stamp
+
+
+@kernel(inline="always")
+def marked(marks: np.ndarray, v: Int) -> bool:
+    """Tell whether a node is marked."""
+    found: bool = marks[v] == marks[-1]
+    return found
