@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import sys
 from collections import Counter
@@ -70,6 +71,20 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
+class FromTheEnd(pytest.Dir):
+    """A folder that is collected from its last file to its first."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Yield what is in it, the last first."""
+        return reversed([*super().collect()])
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Of two workers one begins at the end: each finds half of the modules rewritten by the other."""
+    odd = os.environ.get("PYTEST_XDIST_WORKER", "").endswith(tuple("13579"))
+    return FromTheEnd.from_parent(parent, path=path) if odd and not (path / "__init__.py").exists() else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What mechanisms give is looked at again before it fails: noise has no seed, and some day misses.
 
@@ -84,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if files[item.path].startswith(NOISE):
             item.add_marker(again)
     turns = _turns(files)
-    items.sort(key=lambda item: turns[item.path])
+    items.sort(key=lambda item: (turns[item.path], files[item.path]))
 
 
 def _turns(files: dict[Path, str]) -> dict[Path, tuple[int, int]]:

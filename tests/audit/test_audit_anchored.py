@@ -6,7 +6,7 @@ and of independent randomness, so they can only tell less; a drawn graph is audi
 noise, or with coins of twice the epsilon, keep plan and transcript and must be caught.
 """
 
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from core.methods._shared.slots import evidence
 from core.methods.anchored import GENERATOR
 from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.mechanisms import noise as mechanisms
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import SOUND, bounding, caught, in_both_forms
 from tests.support.generating import drawn, graph_of
 from tests.support.generating import fit as fitted
 
@@ -66,7 +66,7 @@ def answer(cell, columns) -> int:
     return int(bits(columns["edge"], columns["prf_key"], flips, *ends, cell.shape)[0])
 
 
-def measured(told, cell: str, params: dict, runs: int, confidence: float = SOUND) -> float:
+def measured(told, cell: str, params: dict) -> Callable[..., float]:
     def run(graph) -> np.ndarray:
         told.clear()
         fitted(GENERATOR, graph, EPSILON, **params)
@@ -77,20 +77,20 @@ def measured(told, cell: str, params: dict, runs: int, confidence: float = SOUND
         )
         return np.array([together, *np.concatenate(values)])
 
-    return audit_epsilon(repeated(run), *CELLS[cell], runs=runs, confidence=confidence).lower_bound
+    return bounding(run, *CELLS[cell])
 
 
 @pytest.mark.parametrize("params", SHARES.values(), ids=SHARES.keys())
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_fit(told, cell, params):
-    assert measured(told, cell, params, 120) <= EPSILON
+    assert measured(told, cell, params)(120) <= EPSILON
 
 
 @in_both_forms
 @pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
 def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name, part):
     """Its true epsilon is 2."""
-    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600, part)
+    assert caught(measured(told, cell, SHARES[name]), EPSILON, 600, part)
 
 
 def test_a_drawn_graph():
@@ -114,4 +114,4 @@ MANY = {"degrees": (12_000, 0.3), "evidence": (4_000, 0.4), "both": (20_000, 0.2
 def test_many_runs(told, cell, name):
     """A sound fit is told apart, as well as so many runs can."""
     runs, least = MANY[name]
-    assert least < measured(told, cell, SHARES[name], runs) <= EPSILON
+    assert least < measured(told, cell, SHARES[name])(runs) <= EPSILON

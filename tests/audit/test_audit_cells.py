@@ -4,14 +4,13 @@ Two nodes, with or without their edge; the output says whether the released grap
 stated but flips and counts at twice the epsilon must be caught.
 """
 
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from core.methods import edgerand, tmf
-from core.privacy.accounting.audit import audit_epsilon, repeated
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import bounding, caught, in_both_forms
 from tests.support.generating import drawn, graph_of, rows_of
 
 EPSILON = 1.0
@@ -22,29 +21,28 @@ METHODS = {
 }
 
 
-def measured(name: str, runs: int, confidence: float, nodes: int = 2) -> float:
+def measured(name: str, nodes: int = 2) -> Callable[..., float]:
     generator, params = METHODS[name]
 
     def has_edge(graph) -> np.ndarray:
         rows = rows_of(drawn(generator, graph, EPSILON, **params))
         return np.array([float(((rows == [0, 1]).all(axis=1)).any()), float(len(rows))])
 
-    neighbours = graph_of([(0, 1)], nodes), graph_of([], nodes)
-    return audit_epsilon(repeated(has_edge), *neighbours, runs=runs, confidence=confidence).lower_bound
+    return bounding(has_edge, graph_of([(0, 1)], nodes), graph_of([], nodes))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_printed_epsilon_holds(name):
-    assert measured(name, 250, SOUND) <= EPSILON
+    assert measured(name)(250) <= EPSILON
 
 
 @in_both_forms
 @pytest.mark.parametrize("name", METHODS)
 def test_a_copy_at_twice_the_epsilon_is_caught(name, double_epsilon, part):
-    assert caught(partial(measured, name), EPSILON, 600, part)
+    assert caught(measured(name), EPSILON, 600, part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_many_runs_among_more_nodes(name):
-    assert 0.3 < measured(name, 6_000, SOUND, nodes=6) <= EPSILON
+    assert 0.3 < measured(name, nodes=6)(6_000) <= EPSILON

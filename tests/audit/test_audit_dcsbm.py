@@ -9,18 +9,17 @@ the noise, with the same plan and transcript, must be caught, and so must one wh
 cost the full price each.
 """
 
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from core.methods.dcsbm import GENERATOR, DCSBMParams
 from core.methods.dcsbm import fit as reads
-from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.mechanisms import label_stream
 from core.privacy.session.private_graph import PrivateCell
 from tests.support import metered_outputs
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import SOUND, bounding, caught, in_both_forms
 from tests.support.metered_outputs import fit_static, static_graph
 
 EPSILON = 2.0
@@ -65,7 +64,7 @@ def noted(read, outputs):
     return run
 
 
-def measured(told, params: DCSBMParams, runs: int, confidence: float = SOUND) -> float:
+def measured(told, params: DCSBMParams) -> Callable[..., float]:
     label = 1 - params.degree_share - params.block_share - params.triangle_share - params.product_share
     first, second = label * params.forward_share, label * (1 - params.forward_share)
     prices = [params.degree_share / 2] * 2 + [first, second] + [params.block_share]
@@ -78,12 +77,12 @@ def measured(told, params: DCSBMParams, runs: int, confidence: float = SOUND) ->
         bits = np.clip(np.concatenate([degrees, rows, blocks]), 0, 1)
         return np.array([bits @ prices, bits.sum(), *bits])
 
-    return audit_epsilon(repeated(run), *PAIR, runs=runs, confidence=confidence).lower_bound
+    return bounding(run, *PAIR)
 
 
 @pytest.mark.parametrize("params", [LABELS, DEGREES], ids=["labels", "degrees"])
 def test_a_fit(told, params):
-    assert measured(told, params, 200) <= EPSILON
+    assert measured(told, params)(200) <= EPSILON
 
 
 @in_both_forms
@@ -92,13 +91,13 @@ def test_a_fit(told, params):
 )
 def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params, part):
     """Its true epsilon is nearly 4."""
-    assert caught(partial(measured, told, params), EPSILON, 900, part)
+    assert caught(measured(told, params), EPSILON, 900, part)
 
 
 def test_two_readings_at_the_full_price_each_are_caught(told, monkeypatch):
     """The true epsilon of the labels alone is then nearly twice their share."""
     monkeypatch.setattr(label_stream, "split", lambda nano_epsilon, rule: (nano_epsilon, nano_epsilon))
-    assert caught(partial(measured, told, LABELS), EPSILON, 900)
+    assert caught(measured(told, LABELS), EPSILON, 900)
 
 
 # Without labels: number of edges, degrees, tails, block. The ladders have audits of their own.
@@ -137,4 +136,4 @@ def test_a_fit_without_labels_at_half_the_noise_is_caught(quick, half_noise):
 @pytest.mark.slow
 @pytest.mark.parametrize("params", [LABELS, DEGREES], ids=["labels", "degrees"])
 def test_many_runs(told, params):
-    assert 0.5 < measured(told, params, 6_000) <= EPSILON
+    assert 0.5 < measured(told, params)(6_000) <= EPSILON

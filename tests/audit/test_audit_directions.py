@@ -6,19 +6,20 @@ only tell less. A copy with a hundredth of the passes' noise keeps plan and tran
 caught; the numbers' noise is audited without directions.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from core.methods.anchored import GENERATOR, AnchoredParams, spectral
 from core.methods.anchored.passes import PASSES
 from core.methods.base import PublicFacts, no_progress
-from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import bounding, caught, in_both_forms
 from tests.support.generating import NANO, graph_of
 
 EPSILON, DELTA_ATTO = 1.0, 10**15
@@ -56,22 +57,22 @@ def told(graph) -> np.ndarray:
     return np.array([sum(numbers) + sum(passes), sum(numbers), *passes])
 
 
-def measured(runs: int, confidence: float = SOUND) -> float:
-    delta = DELTA_ATTO / 1e18
-    return audit_epsilon(repeated(told), *PAIR, runs=runs, delta=delta, confidence=confidence).lower_bound
+@pytest.fixture
+def measured() -> Callable[..., float]:
+    return bounding(told, *PAIR, delta=DELTA_ATTO / 1e18)
 
 
-def test_a_fit_holds_its_epsilon():
+def test_a_fit_holds_its_epsilon(measured):
     assert measured(100) <= EPSILON
 
 
 @in_both_forms
-def test_passes_with_a_hundredth_of_the_noise_are_caught(divide_gaussian_noise, part):
+def test_passes_with_a_hundredth_of_the_noise_are_caught(measured, divide_gaussian_noise, part):
     divide_gaussian_noise(100)
     assert caught(measured, EPSILON, 100, part)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_many_runs():
+def test_many_runs(measured):
     assert measured(4_000) <= EPSILON

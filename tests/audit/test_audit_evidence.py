@@ -16,7 +16,7 @@ from core.methods._shared.relations import static
 from core.methods._shared.relations.budget import STATIC_SHARE, static_shares
 from core.methods.anchored import AnchoredParams
 from core.privacy.accounting.accountant import ORDERS, nano_epsilon
-from core.privacy.accounting.audit import audit_epsilon, repeated
+from core.privacy.accounting.audit import audit_epsilon
 from core.privacy.accounting.divergences import rdp
 from core.privacy.accounting.events import NANO, GaussianEvent, Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -28,7 +28,7 @@ from core.privacy.mechanisms.randomised_response import Flips
 from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import SOUND, bounding, caught, in_both_forms
 
 RELATION = EdgeType(source="row", target="column", directed=True)
 
@@ -103,7 +103,7 @@ def told(monkeypatch):
     return outputs
 
 
-def measured(told, runs, confidence, share=STATIC_SHARE):
+def measured(told, share=STATIC_SHARE):
     def run(graph):
         told.clear()
         nano = int(EPSILON * NANO)
@@ -118,18 +118,18 @@ def measured(told, runs, confidence, share=STATIC_SHARE):
         best = (parts.evidence * shown + parts.columns * column - parts.sizes / 2 * empty) / nano
         return np.concatenate([best, *answers, column, empty]).astype(float)
 
-    return audit_epsilon(repeated(run), *PAIR, runs=runs, confidence=confidence).lower_bound
+    return bounding(run, *PAIR)
 
 
 def test_the_static_recipe(told):
-    assert 0.2 < measured(told, 800, SOUND) <= EPSILON
+    assert 0.2 < measured(told)(800) <= EPSILON
 
 
 def test_the_static_recipe_without_evidence(told):
-    assert measured(told, 400, SOUND, share=1.0) <= EPSILON
+    assert measured(told, share=1.0)(400) <= EPSILON
 
 
 @in_both_forms
 @pytest.mark.parametrize("share", [STATIC_SHARE, 1.0])
 def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told, share, part):
-    assert caught(partial(measured, told, share=share), EPSILON, 400, part)
+    assert caught(measured(told, share), EPSILON, 400, part)

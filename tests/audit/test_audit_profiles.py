@@ -15,7 +15,6 @@ import pytest
 from core.graphs.graph import Graph
 from core.methods.base import PublicFacts, no_progress
 from core.methods.profiles import GENERATOR, ProfilesParams, fit
-from core.privacy.accounting.audit import audit_epsilon, repeated
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.guarantee import guarantee_of
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -23,7 +22,7 @@ from core.privacy.mechanisms import samplers
 from core.privacy.reads import people_things
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.auditing import SOUND, caught, in_both_forms
+from tests.support.auditing import bounding, caught, in_both_forms
 from tests.support.replaced_persons import PLAIN, built, schema_of
 
 EPSILON, DELTA_ATTO = 1.0, 10**16
@@ -61,15 +60,11 @@ def told(graph: Graph, patch: pytest.MonkeyPatch) -> np.ndarray:
 def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., float]:
     monkeypatch.setattr(fit, "gaussian_law", lambda noisy, *_: _Flat())  # of what follows from the reads
 
-    def measure(runs: int, confidence: float = SOUND) -> float:
-        def run(graph: Graph) -> np.ndarray:
-            with pytest.MonkeyPatch.context() as patch:
-                return told(graph, patch)
+    def run(graph: Graph) -> np.ndarray:
+        with pytest.MonkeyPatch.context() as patch:
+            return told(graph, patch)
 
-        delta = DELTA_ATTO / 1e18
-        return audit_epsilon(repeated(run), *PAIR, runs=runs, delta=delta, confidence=confidence).lower_bound
-
-    return measure
+    return bounding(run, *PAIR, delta=DELTA_ATTO / 1e18)
 
 
 class _Flat:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.privacy.accounting.audit import MIN_RUNS
+from core.privacy.accounting.audit import MIN_RUNS, audit_epsilon, repeated
 
 SOUND, CAUGHT = 1 - 1e-6, 0.999
 LOOKS = 5
@@ -18,7 +18,10 @@ LOOKS = 5
 SMALLER = 8
 in_both_forms = pytest.mark.parametrize(
     "part",
-    [pytest.param(SMALLER, marks=pytest.mark.default, id="small"), pytest.param(1, id="large")],
+    [
+        pytest.param(SMALLER, marks=pytest.mark.default, id="small"),
+        pytest.param(1, marks=pytest.mark.audits, id="large"),
+    ],
 )
 """The test hands ``part`` to :func:`caught`; the small form is in ``make test``."""
 
@@ -53,6 +56,19 @@ class Kept:
             held = self._rows[id(graph)] = rows if held is None else np.concatenate([held, rows])
         assert held is not None
         return held[:count]
+
+
+def bounding(
+    once: Callable[[Any], np.ndarray], graph: Any, neighbour: Any, delta: float = 0.0
+) -> Callable[..., float]:
+    """Return what :func:`caught` takes of ``once``, a run on a graph; its draws are kept."""
+    kept = Kept(repeated(once))
+
+    def bound(runs: int, confidence: float = SOUND) -> float:
+        found = audit_epsilon(kept, graph, neighbour, runs=runs, delta=delta, confidence=confidence)
+        return found.lower_bound
+
+    return bound
 
 
 def laplace_divergence(moved: int, scale: float, order: float) -> float:

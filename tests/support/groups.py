@@ -42,7 +42,7 @@ FOLDERS = {
 MARKED_BY = {
     **{name: (f"mark.{name}",) for name in GROUPS},
     DEFAULT: ("mark.default", "in_both_forms"),  # of tests/support/auditing.py
-    LARGE: ("mark.audits", "in_part", "from hypothesis"),
+    LARGE: ("mark.audits", "in_both_forms", "in_part", "from hypothesis"),
 }
 """What a file says to have a test of the group although its folder belongs to another."""
 FEWEST, PART = 10, 4

@@ -224,7 +224,7 @@ def test_a_worker_that_is_killed_while_it_keeps_parts_leaves_the_rest_to_another
 
 def test_shards_that_are_held_beside_are_held_as_long(serving, lake, monkeypatch):
     """Leases of all are extended while the engine draws: the reaper takes none of them back."""
-    tenant = serving(lease_seconds=0.6, heartbeat_seconds=0.1)
+    tenant = serving(lease_seconds=3, heartbeat_seconds=0.1)
     job, total = fitted(tenant, lake)
     seen: list[int] = []
     each = Spark.each
@@ -232,7 +232,7 @@ def test_shards_that_are_held_beside_are_held_as_long(serving, lake, monkeypatch
     def slow(self: Spark, task: Any, count: int) -> Any:
         told = each(self, task, count)
         seen.append(count)
-        reaped(tenant, 1.5)
+        reaped(tenant, 4)
         assert state(tenant, job)["shards"]["drawn"] == 0
         return told
 

@@ -109,11 +109,11 @@ def test_the_readme_says_at_once_what_is_refused(
     )
     monkeypatch.setenv("GRAPHVEIL_TOKEN", "gv_unknown")
     began = time.monotonic()
-    done = subprocess.run(["bash", "-euc", here], cwd=begun, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-euc", here], cwd=begun, capture_output=True, text=True)
     assert done.returncode != 0
     assert "key" in done.stderr
     assert "Traceback" not in done.stderr
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 def test_nine_calls_with_curl(address: str, tenant: Tenant, begun: Path):

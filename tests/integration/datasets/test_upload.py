@@ -122,17 +122,17 @@ def test_the_second_of_two_concurrent_uploads_is_refused(curator: Curator) -> No
     def slow() -> Iterator[bytes]:
         yield EDGES[:10]
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_SECONDS)
         yield EDGES[10:]
 
     sender = threading.Thread(target=lambda: versions.append(curator.send(dataset, slow())))
     sender.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_SECONDS)
     for part in ("edges", "nodes"):
         with pytest.raises(Conflict, match="under way"):
             curator.send(dataset, part=part)
     go_on.set()
-    sender.join(20)
+    sender.join(PATIENCE_SECONDS)
     assert [version.state for version in versions] == ["queued"]
     assert len(curator.objects()) == 1
     with pytest.raises(InvalidTransition):  # and now its validation is awaited

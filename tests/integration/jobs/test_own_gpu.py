@@ -79,7 +79,7 @@ def test_a_driver_that_torch_cannot_use_starts_no_worker(told: Settings, driver:
     """This machine's torch sees no GPU, whatever the driver says."""
     with capture_logs() as logs:
         assert not preflight.may_hold_gpu(told)
-    assert "torch sees no GPU" in logs[0]["message"]
+    assert any("torch sees no GPU" in line.get("message", "") for line in logs)
 
 
 @pytest.mark.parametrize(("tried", "seen"), [("SOCK_SEQPACKET", True), ("SOCK_STREAM", False)])

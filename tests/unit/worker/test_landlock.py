@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from core.settings import Settings
 from core.version import TREE, package_version, version_of
 from tests.support.children import planted
+from tests.support.logged import events
 from worker import landlock, preflight, seccomp
 from worker.landlock import Surroundings
 
@@ -157,4 +158,4 @@ def test_without_landlock_a_worker_starts_and_says_so(
     assert not landlock.confine_to(Surroundings(tmp_path, ROOT, tmp_path))
     with capture_logs() as logs:
         assert preflight.may_work(Settings())
-    assert [entry["event"] for entry in logs] == ["files_not_confined"]
+    assert events(logs, "worker.preflight") == ["files_not_confined"]
