@@ -24,9 +24,8 @@ from core.jobs.service import check_room
 from core.ledger import service as ledger
 from core.methods import registry
 from core.methods.shares import shares_of
-from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
-from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.guarantee import node_prices, rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
@@ -121,7 +120,7 @@ def _node_prices(schema: GraphSchema, unit: Unit, cost: PlanCost) -> tuple[NodeP
             epsilon=f"{each.epsilon.normalize():f}",
             delta=rounded_up(each.delta) if each.delta else "0",
         )
-        for each in group_price.node_prices(schema, unit, epsilon, delta)
+        for each in node_prices(schema, unit, epsilon, delta)
     )
 
 
