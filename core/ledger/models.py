@@ -86,6 +86,11 @@ class BudgetAccount(CreatedAt, Base):
     last_sequence: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     last_hash: Mapped[bytes] = mapped_column(LargeBinary(32))
 
+    @property
+    def whose(self) -> tuple[str, str]:
+        """A quota's scope and name."""
+        return self.scope, self.scope_name
+
 
 class BudgetBalance(Base):
     """What is charged and reserved in one dimension. ``binding`` rows may never pass their capacity.

@@ -31,7 +31,6 @@ from core.workflows.common.policies import Policy, check_quotas, check_request, 
 from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import repository
 from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.ledger.quotas import quota_name
 
 
 @dataclass(frozen=True)
@@ -150,5 +149,5 @@ def check_policy(
     )
     policy = policy_of(dataset)
     if policy.project_required or policy.team_required:
-        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
+        quotas = {quota.whose for quota in ledger.quotas(session, dataset.account_id)}
         check_quotas(dataset, quotas, project=project, team=team)
