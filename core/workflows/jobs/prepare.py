@@ -22,7 +22,6 @@ from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsil
 from core.ledger.filters import delta_left
 from core.ledger.holdings import balances
 from core.ledger.kinds import Filter, Scope
-from core.ledger.statement import terms_of
 from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
@@ -114,7 +113,7 @@ def _resolve(
             edge_types,
             ground.nodes,
             account.capacity_delta_atto,
-            lambda: delta_left(terms_of(account), balances(session, account.id, account.window, {})),
+            lambda: delta_left(account.terms, balances(session, account.id, account.window, {})),
         )
     else:
         delta_atto = delta_cost(request.delta)
