@@ -22,7 +22,7 @@ from core.methods.base import Method, no_reads
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.measurements import deviation
 from core.privacy.accounting.plan import PlannedRead, PrivacyPlan
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.units import Unit
 from core.reports.precision import CONFIDENCE, planned, planned_noise, sum_within, within
 from graphveil.models.plans import Expected
@@ -398,5 +398,5 @@ def bounds(relation: EdgeType, schema: GraphSchema, nodes: Mapping[str, int]) ->
 
 
 def _most_edges(relation: EdgeType, schema: GraphSchema, nodes: Mapping[str, int]) -> tuple[int, str]:
-    slots = slot_count(Shape(relation, nodes[relation.source], nodes[relation.target]))
+    slots = Shape(relation, nodes[relation.source], nodes[relation.target]).slots
     return min([(slots, "so many pairs of nodes there are"), *bounds(relation, schema, nodes)])
