@@ -16,8 +16,7 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.methods.choice import AUTO
-from core.methods.shares import shares_of
-from core.publishing.checks import protected_relations
+from core.publishing.checks import protected_relations, shares_of
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Slug

@@ -24,12 +24,12 @@ from core.jobs.service import check_room
 from core.ledger import service as ledger
 from core.ledger.kinds import Scope
 from core.methods import registry
-from core.methods.shares import shares_of
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.guarantee import node_prices, rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
+from core.publishing.checks import shares_of
 from core.publishing.notices import planned_notices
 from core.publishing.spec import JobSpec
 from core.workflows.common.context import Services
