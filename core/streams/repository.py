@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select, text, tuple_, update
+from sqlalchemy import Select, func, or_, select, text, update
 from sqlalchemy.orm import Session, aliased
 
-from core.db.base import ROW_LOCK
+from core.db.base import ROW_LOCK, newest_first
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream, StreamState
 
 
@@ -51,18 +51,11 @@ def page(
     limit: int,
 ) -> Sequence[Stream]:
     """List streams of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = (
-        select(Stream)
-        .where(Stream.tenant == tenant)
-        .order_by(Stream.created_at.desc(), Stream.id.desc())
-        .limit(limit)
-    )
+    query = newest_first(select(Stream).where(Stream.tenant == tenant), Stream, before, limit)
     if dataset_id is not None:
         query = query.where(Stream.dataset_id == dataset_id)
     if state is not None:
         query = query.where(Stream.state == state)
-    if before is not None:
-        query = query.where(tuple_(Stream.created_at, Stream.id) < tuple_(*before))
     return session.scalars(query).all()
 
 
