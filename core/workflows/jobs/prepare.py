@@ -32,11 +32,11 @@ from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relatio
 from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
-from core.workflows.common.policies import check_least
+from core.workflows.common.policies import check_least, check_policy
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
-from core.workflows.jobs.ground import Ground, check_policy, check_unit, ground_of
+from core.workflows.jobs.ground import Ground, check_unit, ground_of
 from core.workflows.jobs.request import JobRequest
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
 from core.workflows.releases import elsewhere
