@@ -48,11 +48,6 @@ def audits_in(state: AuditState) -> Select[str, str, datetime]:
     return select(Audit.id, Audit.tenant, Audit.created_at).where(Audit.state == state)
 
 
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def done_of(session: Session, *, tenant: str, method: str, limit: int) -> Sequence[Audit]:
     """Load the tenant's finished audits of a method, newest first."""
     query = (

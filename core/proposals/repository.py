@@ -13,11 +13,6 @@ from core.db.base import ROW_LOCK, newest_first
 from core.proposals.models import Proposal, ProposalState
 
 
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def add(session: Session, proposal: Proposal) -> None:
     session.add(proposal)
     session.flush()

@@ -71,11 +71,6 @@ def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
     return session.scalars(query).all()
 
 
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def snapshot(session: Session, stream_id: str, step: int) -> Snapshot | None:
     """Load what was received for the step, as it is now."""
     return session.get(Snapshot, (stream_id, step), populate_existing=True)

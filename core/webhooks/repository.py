@@ -16,11 +16,6 @@ _FREE = or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_ex
 _STANDS = WebhookEndpoint.deleted_at.is_(None)
 
 
-def database_now(session: Session) -> datetime:
-    """Read PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def lock_tenant(session: Session, *, tenant: str) -> None:
     """Lock the tenant's endpoints until the transaction ends. Other transactions add none until then."""
     session.execute(

@@ -19,6 +19,7 @@ from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import LINK_CHECKS, ListState, SensitiveList
+from core.db.session import database_now
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.graphs.uploads.files import IngestLimits
 from core.logging import get_logger
@@ -204,7 +205,7 @@ def _rejected(
 
 def _close(session: Session, row: SensitiveList) -> None:
     row.let_go()
-    row.finished_at = datasets.database_now(session)
+    row.finished_at = database_now(session)
 
 
 def _queue_again(session: Session, row: SensitiveList) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
+from core.db.session import database_now
 from core.errors import InvalidInput, NotFound
 from core.jobs import events, repository
 from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
@@ -203,7 +204,7 @@ def take_back_evaluation(session: Session, settings: Settings, row: Evaluation) 
 
 def _end(settings: Settings, session: Session, row: Evaluation, state: EvaluationState) -> None:
     """The evaluation is over; who lost it may go on storing for a while, after which it is swept."""
-    now = repository.database_now(session)
+    now = database_now(session)
     row.state, row.finished_at, row.leased_by = state, now, None
     row.lease_expires_at = now + timedelta(seconds=2 * settings.lease_seconds)
 

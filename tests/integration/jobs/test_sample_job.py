@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from core.datasets.models import Dataset
+from core.db.session import database_now
 from core.errors import (
     AccountBlocked,
     DatasetNotReady,
@@ -235,7 +236,7 @@ def test_a_blocked_account_takes_no_sample_and_samples_do_not_unblock(services, 
     with services.db.transaction() as session:
         account = session.get_one(BudgetAccount, source.account_id)
         assert account.consecutive_give_backs == 2, "a sample is no success of a read"
-        account.blocked_at = repository.database_now(session)
+        account.blocked_at = database_now(session)
     with pytest.raises(AccountBlocked):
         ask(services, principal, source.id, "s2")
 
