@@ -40,9 +40,19 @@ class CreatedAt:
 
 
 def newest_first(
-    query: Rows, model: Any, before: tuple[datetime, str] | None, limit: int | None = None
+    query: Rows,
+    model: Any,
+    before: tuple[datetime, str] | None,
+    limit: int | None = None,
+    **equal: str | None,
 ) -> Rows:
-    """Order rows, newest first. They are older than the pair (created_at, id), where one is given."""
+    """Order rows, newest first. They are older than the pair (created_at, id), where one is given.
+
+    Of the columns in ``equal`` those count that have a value.
+    """
+    for name, value in equal.items():
+        if value is not None:
+            query = query.where(getattr(model, name) == value)
     if before is not None:
         query = query.where(tuple_(model.created_at, model.id) < tuple_(*before))
     return query.order_by(model.created_at.desc(), model.id.desc()).limit(limit)

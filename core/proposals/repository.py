@@ -60,9 +60,5 @@ def page(
     limit: int,
 ) -> Sequence[Proposal]:
     """List proposals of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = newest_first(select(Proposal).where(Proposal.tenant == tenant), Proposal, before, limit)
-    if dataset_id is not None:
-        query = query.where(Proposal.dataset_id == dataset_id)
-    if state is not None:
-        query = query.where(Proposal.state == state)
-    return session.scalars(query).all()
+    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
+    return session.scalars(newest_first(select(Proposal), Proposal, before, limit, **equal)).all()

@@ -51,12 +51,8 @@ def page(
     limit: int,
 ) -> Sequence[Stream]:
     """List streams of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = newest_first(select(Stream).where(Stream.tenant == tenant), Stream, before, limit)
-    if dataset_id is not None:
-        query = query.where(Stream.dataset_id == dataset_id)
-    if state is not None:
-        query = query.where(Stream.state == state)
-    return session.scalars(query).all()
+    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
+    return session.scalars(newest_first(select(Stream), Stream, before, limit, **equal)).all()
 
 
 def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:

@@ -78,9 +78,7 @@ def deliveries(
 ) -> Sequence[WebhookDelivery]:
     """Load deliveries of an endpoint, newest first. They are older than the pair (created_at, id)."""
     query = select(WebhookDelivery).where(WebhookDelivery.endpoint_id == endpoint_id)
-    if state is not None:
-        query = query.where(WebhookDelivery.state == state)
-    return session.scalars(newest_first(query, WebhookDelivery, before, limit)).all()
+    return session.scalars(newest_first(query, WebhookDelivery, before, limit, state=state)).all()
 
 
 def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:

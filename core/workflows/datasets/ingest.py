@@ -119,7 +119,7 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
     accepted = False
     try:
         packed = alive(services, work, pack(work.graph_folder))
-        services.store.put(key, seal(packed, content_key(services, work), context=key))
+        services.store.put(key, seal(packed, content_key(services, work.dataset_id), context=key))
         with held(services, work) as (session, dataset, version):
             refusal = None
             if any(counts["edges"] for counts in report["edges"].values()):

@@ -21,6 +21,7 @@ from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, Ev
 from core.outbox.models import Topic
 from core.publishing.spec import EvaluationSpec, Tick
 from core.settings import Settings
+from core.storage.folders import READ_BYTES
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as work
@@ -32,7 +33,7 @@ from core.workflows.datasets.upload import discard
 from core.workflows.jobs import abilities
 from core.workflows.releases import tick_work
 from core.workflows.releases.bundles import MAX_REPORT_BYTES
-from core.workflows.releases.publish import READ_BYTES, seal_context
+from core.workflows.releases.publish import seal_context
 from core.workflows.releases.stored_files import fetch_files
 
 CURATOR_REPORT = "curator.json"
