@@ -53,6 +53,7 @@ def newest_first(
     for name, value in equal.items():
         if value is not None:
             query = query.where(getattr(model, name) == value)
+    # Rows of one moment are told apart by their ids: else a page that ends among them would skip some.
     if before is not None:
         query = query.where(tuple_(model.created_at, model.id) < tuple_(*before))
     return query.order_by(model.created_at.desc(), model.id.desc()).limit(limit)
