@@ -41,10 +41,11 @@ from core.privacy.units import Unit
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.jobs.cancel import cancel_job
-from core.workflows.jobs.queries import artifacts, get_job, get_report, open_artifact
+from core.workflows.jobs.queries import get_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import publish
+from core.workflows.releases.queries import artifacts, get_report, open_artifact
 from tests.support.inline import taken
 from tests.support.methods import MadeUp
 from tests.support.releases import NODES, job_row, queued_job, ready_dataset, spent, stored_keys, violations
