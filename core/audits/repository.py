@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Select, func, select, text, tuple_
+from sqlalchemy import Select, func, select, text
 from sqlalchemy.orm import Session
 
 from core.audits.models import OPEN, Audit, AuditState
+from core.db.base import newest_first
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
@@ -38,25 +39,13 @@ def page(
     session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
 ) -> Sequence[Audit]:
     """List audits of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = (
-        select(Audit)
-        .where(Audit.tenant == tenant)
-        .order_by(Audit.created_at.desc(), Audit.id.desc())
-        .limit(limit)
-    )
-    if before is not None:
-        query = query.where(tuple_(Audit.created_at, Audit.id) < tuple_(*before))
-    return session.scalars(query).all()
+    query = select(Audit).where(Audit.tenant == tenant)
+    return session.scalars(newest_first(query, Audit, before, limit)).all()
 
 
 def audits_in(state: AuditState) -> Select[str, str, datetime]:
     """Selects id, tenant and created_at of the audits in that state."""
     return select(Audit.id, Audit.tenant, Audit.created_at).where(Audit.state == state)
-
-
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
 
 
 def done_of(session: Session, *, tenant: str, method: str, limit: int) -> Sequence[Audit]:

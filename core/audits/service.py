@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from core.audits import repository
 from core.audits.models import Audit, AuditReason, AuditState
 from core.audits.result import AuditResult
+from core.db.session import database_now
 from core.errors import IdempotencyKeyReused, InvalidInput, NotFound
 
 STAGE = re.compile(r"[a-z][a-z_ -]{0,63}")
@@ -58,5 +59,5 @@ def failed(session: Session, audit: Audit, reason: AuditReason) -> None:
 
 
 def _end(session: Session, audit: Audit) -> None:
-    audit.finished_at = repository.database_now(session)
+    audit.finished_at = database_now(session)
     audit.let_go()

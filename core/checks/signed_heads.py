@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from core.errors import InvalidInput
+from graphveil.evidence.signatures import canonical
 
 VERSION = 1
 SEED_BYTES = KEY_BYTES = 32
@@ -77,7 +78,7 @@ def signed(
     """Sign the document. O(accounts), about 200 bytes for each."""
     heads = Heads(taken_at, tuple(accounts), previous, key_id(key.public_key()))
     plain = {"version": VERSION, "count": len(heads.accounts), **asdict(heads)}
-    return _canonical({**plain, "signature": key.sign(_canonical(plain)).hex()})
+    return canonical({**plain, "signature": key.sign(canonical(plain)).hex()})
 
 
 def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
@@ -88,7 +89,7 @@ def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
         key = trusted.get(plain["key_id"])
         if key is None:
             raise InvalidInput(f"the heads are signed by the key {plain['key_id']}, which is not trusted")
-        key.verify(signature, _canonical(plain))
+        key.verify(signature, canonical(plain))
         heads = _heads(plain)
     except InvalidSignature as error:
         raise InvalidInput("the signature of the heads does not hold") from error
@@ -104,12 +105,6 @@ def _heads(plain: dict[str, Any]) -> Heads:
     return Heads(
         plain["taken_at"], tuple(Head(**row) for row in plain["accounts"]), previous, plain["key_id"]
     )
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode()
 
 
 def _bytes(text: str, size: int, field: str) -> bytes:

@@ -23,11 +23,6 @@ from core.datasets.models import (
 from core.db.base import ROW_LOCK
 
 
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
     return session.scalars(
         select(Dataset).where(Dataset.tenant == tenant, Dataset.id == dataset_id)

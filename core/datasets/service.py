@@ -17,6 +17,7 @@ from core.datasets import repository
 from core.datasets.models import Dataset, DatasetVersion
 from core.datasets.models import DatasetState as D
 from core.datasets.models import VersionState as V
+from core.db.session import database_now
 from core.errors import Conflict, InvalidTransition, NotFound
 
 
@@ -145,7 +146,7 @@ def grant_attempts(version: DatasetVersion, count: int) -> None:
 def close(session: Session, version: DatasetVersion) -> None:
     """Finish the version; nobody holds it any more."""
     version.let_go()
-    version.finished_at = repository.database_now(session)
+    version.finished_at = database_now(session)
 
 
 def archive(session: Session, dataset: Dataset) -> None:
@@ -154,7 +155,7 @@ def archive(session: Session, dataset: Dataset) -> None:
         version.state = STEPS[Event.ARCHIVED].version[V(version.state)]
         _erase(session, version)
     apply(Event.ARCHIVED, dataset)
-    dataset.archived_at = repository.database_now(session)
+    dataset.archived_at = database_now(session)
     dataset.proposed_schema = dataset.current_version_id = None
 
 

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 import psycopg
 from psycopg import InterfaceError, OperationalError
-from sqlalchemy import Dialect, Engine, create_engine, event, make_url
+from sqlalchemy import Dialect, Engine, create_engine, event, func, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -119,6 +120,11 @@ class Database:
         """Close every connection, the notifier's after what waits is sent."""
         self.notifier.close()
         self.engine.dispose()
+
+
+def database_now(session: Session) -> datetime:
+    """Read PostgreSQL's clock. It stands still in a transaction."""
+    return session.scalars(func.now().select()).one()
 
 
 def notify_at_commit(session: Session, channel: str) -> None:

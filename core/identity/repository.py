@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import Row, Table, bindparam, extract, func, select, tuple_, update
+from sqlalchemy import Row, Table, bindparam, extract, func, select, update
 from sqlalchemy.orm import Session
 
+from core.db.base import newest_first
 from core.db.session import notify_at_commit
 from core.identity.models import ApiKey
 
@@ -47,10 +48,8 @@ def of_tenant(
 ) -> list[tuple[ApiKey, bool]]:
     """Load keys of a tenant, newest first. With each comes whether it has expired."""
     statement = select(ApiKey, _EXPIRED).where(ApiKey.tenant == tenant)
-    if before is not None:
-        statement = statement.where(tuple_(ApiKey.created_at, ApiKey.id) < before)
-    statement = statement.order_by(ApiKey.created_at.desc(), ApiKey.id.desc())
-    return [(key, expired) for key, expired in session.execute(statement.limit(limit))]
+    rows = session.execute(newest_first(statement, ApiKey, before, limit))
+    return [(key, expired) for key, expired in rows]
 
 
 def get(session: Session, tenant: str, key_id: str) -> tuple[ApiKey, bool] | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, extract, func, literal, or_, select, tuple_, update
+from sqlalchemy import Row, delete, extract, func, literal, or_, select, update
 from sqlalchemy.orm import Session
 
+from core.db.base import newest_first
 from core.identity.models import ApiKey, ConsoleSession
 from core.identity.oidc import KEY_ID_PREFIX
 
@@ -101,7 +102,4 @@ def of_tenant(
         ConsoleSession.ends_at > func.now(),
         ConsoleSession.seen_at > func.now() - timedelta(seconds=idle_seconds),
     )
-    if before is not None:
-        statement = statement.where(tuple_(ConsoleSession.created_at, ConsoleSession.id) < before)
-    statement = statement.order_by(ConsoleSession.created_at.desc(), ConsoleSession.id.desc())
-    return list(session.scalars(statement.limit(limit)))
+    return list(session.scalars(newest_first(statement, ConsoleSession, before, limit)))

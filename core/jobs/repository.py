@@ -261,11 +261,6 @@ def unguarded_ids(session: Session, limit: int, *, but: ColumnElement[bool]) -> 
     return session.scalars(query.limit(limit)).all()
 
 
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequence[str]:
     """List jobs that wait for a GPU, the longest first. Only a worker with one may claim them; they were
     queued so long ago.

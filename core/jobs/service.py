@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
+from core.db.session import database_now
 from core.errors import InvalidTransition, NotFound, TooManyJobs
 from core.jobs import repository, states
 from core.jobs.models import Evaluation, Job, JobReason, JobState
@@ -82,14 +83,14 @@ def check_room(settings: Settings, found: Standing) -> None:
 def started(session: Session, job: Job) -> None:
     """Note when the job's first attempt began. :func:`core.work.leases.claim` has moved its state."""
     if job.started_at is None:
-        job.started_at = repository.database_now(session)
+        job.started_at = database_now(session)
 
 
 def opened(session: Session, job: Job) -> None:
     """Note that no failure returns the job's budget. From now on, the graph was opened or a metered read
     recorded."""
     if job.first_read_at is None:
-        job.first_read_at = repository.database_now(session)
+        job.first_read_at = database_now(session)
 
 
 def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
@@ -97,7 +98,7 @@ def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
     time."""
     _move(job, JobState.CANCELLING)
     job.reason = reason
-    job.cancel_requested_at = repository.database_now(session)
+    job.cancel_requested_at = database_now(session)
 
 
 def fitted(job: Job, shards: int) -> None:
@@ -182,7 +183,7 @@ def _decide(
         )
     _move(job, following)
     job.decided_by, job.decided_person, job.decision_reason = decided_by, person, reason
-    job.decided_at = repository.database_now(session)
+    job.decided_at = database_now(session)
 
 
 def _move(job: Job, following: JobState) -> None:
@@ -191,5 +192,5 @@ def _move(job: Job, following: JobState) -> None:
 
 
 def _finish(session: Session, job: Job) -> None:
-    job.finished_at = repository.database_now(session)
+    job.finished_at = database_now(session)
     job.let_go()

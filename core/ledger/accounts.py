@@ -14,7 +14,6 @@ from core.ledger import hash_chain, repository
 from core.ledger.entries import append
 from core.ledger.kinds import EntryKind, Filter, Scope
 from core.ledger.models import BudgetAccount
-from core.ledger.statement import terms_of
 from core.ledger.terms import Terms, checked_terms, dimensions
 
 MAX_SCOPE_NAME = 64
@@ -75,7 +74,7 @@ def open_quota(
     ((parent, _),), _ = repository.lock_with_quotas(session, account_id, None, None)
     terms = checked_terms(
         replace(
-            terms_of(parent),
+            parent.terms,
             account_id=ids.new_id(ids.ACCOUNT),
             nano_epsilon=nano_epsilon,
             delta_atto=delta_atto,
@@ -121,7 +120,7 @@ def _opened(
     if not repository.create_account(session, account):
         place = account.tenant, account.domain, account.scope, account.scope_name
         standing = repository.account_of(session, *place)
-        if terms_of(standing) != replace(terms, account_id=standing.id):
+        if standing.terms != replace(terms, account_id=standing.id):
             raise Conflict(refusal, account_id=standing.id)
         return standing
     capacities = dimensions(terms)

@@ -15,7 +15,6 @@ from core.ledger.filters import admits
 from core.ledger.kinds import EntryKind, Filter
 from core.ledger.models import LedgerEntry
 from core.ledger.posting import Movement
-from core.ledger.statement import terms_of
 from core.ledger.terms import W_EVENT, checked_amounts, checked_terms, dimensions, epsilon_dimension
 
 
@@ -46,7 +45,7 @@ def grant(
     account, now = repository.lock_account(session, account_id)
     if account.filter != Filter.BASIC:
         raise Conflict("under the Rényi filter a capacity never changes", account_id=account_id)
-    terms = terms_of(account)
+    terms = account.terms
     raised = checked_terms(
         replace(
             terms,
@@ -81,7 +80,7 @@ def adjust(
     """
     _check_reason(reason)
     account, now = repository.lock_account(session, account_id)
-    terms = terms_of(account)
+    terms = account.terms
     requested = checked_amounts(terms, amounts)
     if not requested:
         raise InvalidInput("an adjustment charges something", field="amounts")

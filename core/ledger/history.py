@@ -20,7 +20,6 @@ from core.ledger.entries import STANDING
 from core.ledger.filters import Balance
 from core.ledger.kinds import Filter
 from core.ledger.models import BudgetAccount, LedgerEntry
-from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
 
 _NOW = text("SELECT clock_timestamp()")
@@ -105,7 +104,7 @@ def _standing(session: Session, at: Mapping[str, Any]) -> dict[str, Any]:
 def _balances(
     session: Session, account: BudgetAccount, at: Mapping[str, Any], steps: holdings.Span | None
 ) -> dict[str, Balance]:
-    capacities = dimensions(terms_of(account))
+    capacities = dimensions(account.terms)
     found = {dimension: Balance(capacity) for dimension, capacity in capacities.items()}
     first, last = steps or (0, MAX_STEP)
     span = {"reach": (account.window or 1) - 1, "first": first, "last": last}

@@ -14,7 +14,6 @@ from core.ledger.entries import STANDING
 from core.ledger.filters import decisive
 from core.ledger.kinds import EntryKind
 from core.ledger.models import BudgetAccount
-from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
 from graphveil.models.ledger import Violation
 
@@ -58,7 +57,7 @@ class CapacityHolds:
         found = []
         for each in invariant_queries.account_ids(session, account_id):
             account, balances = holdings.snapshot(session, each)
-            terms = terms_of(account)
+            terms = account.terms
             load = decisive(terms, balances, {})
             overfull = (
                 terms.window is not None

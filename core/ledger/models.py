@@ -28,6 +28,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, CreatedAt
 from core.ledger.kinds import Scope
+from core.ledger.terms import Terms
 
 Amount = Numeric(38, 0, asdecimal=True)
 
@@ -85,6 +86,24 @@ class BudgetAccount(CreatedAt, Base):
     exposed_at: Mapped[datetime | None] = mapped_column(default=None)
     last_sequence: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     last_hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+
+    @property
+    def terms(self) -> Terms:
+        """What the account was opened with."""
+        return Terms(
+            account_id=self.id,
+            unit=self.unit,
+            window=self.window,
+            filter=self.filter,
+            nano_epsilon=self.capacity_nano_epsilon,
+            delta_atto=self.capacity_delta_atto,
+            orders=tuple(self.orders or ()),
+        )
+
+    @property
+    def whose(self) -> tuple[str, str]:
+        """A quota's scope and name."""
+        return self.scope, self.scope_name
 
 
 class BudgetBalance(Base):

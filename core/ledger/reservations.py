@@ -21,7 +21,7 @@ from core.ledger.filters import Balance, windows_changed
 from core.ledger.kinds import EntryKind, Scope
 from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.posting import Movement
-from core.ledger.statement import statement_of, terms_of
+from core.ledger.statement import statement_of
 from core.ledger.terms import Terms, checked_amounts
 from graphveil.models.ledger import Budget
 
@@ -59,8 +59,8 @@ def reserve(
         session, account_id, team if some else None, project if some else None
     )
     account = locked[0][0]
-    check_standing(account, terms_of(account), unit, window)
-    requested = checked_amounts(terms_of(account), amounts)
+    check_standing(account, account.terms, unit, window)
+    requested = checked_amounts(account.terms, amounts)
     movements = [_movement(session, each, held, requested) for each, held in locked]
     reservation_id = ids.new_id(ids.RESERVATION)
     for (each, _), movement in zip(locked, movements, strict=True):
@@ -88,7 +88,7 @@ def _movement(
     """
     windows: Mapping[int, int] = {}
     if asked:
-        terms = terms_of(account)
+        terms = account.terms
         balances = holdings.balances(session, account.id, terms.window, asked) if held is None else held
         check_room(session, account, terms, balances, asked)
         windows = windows_changed(terms, balances, asked, +1)
@@ -131,7 +131,7 @@ def previews(
     """
     every = {dimension: amount for amounts in alternatives for dimension, amount in amounts.items()}
     account, balances = holdings.snapshot(session, account_id, window=window, asked=every)
-    terms = terms_of(account)
+    terms = account.terms
     check_standing(account, terms, unit, window)
     held = [(account, balances)]
     if every and (team is not None or project is not None):
@@ -142,7 +142,7 @@ def previews(
         try:
             requested = checked_amounts(terms, amounts)
             for each, theirs in held:
-                check_room(session, each, terms_of(each), theirs, requested)
+                check_room(session, each, each.terms, theirs, requested)
         except GraphveilError as refusal:
             found.append(refusal)
         else:
@@ -300,7 +300,7 @@ def _undoing(
     windows: Mapping[int, int] = {}
     if account.window is not None and not spent and amounts:
         balances = holdings.balances(session, account.id, account.window, amounts)
-        windows = windows_changed(terms_of(account), balances, amounts, -1)
+        windows = windows_changed(account.terms, balances, amounts, -1)
     return Movement(amounts, reserved=-1, charged=int(spent), windows=windows)
 
 

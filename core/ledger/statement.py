@@ -44,19 +44,6 @@ def entry_of(row: LedgerEntry) -> Entry:
     )
 
 
-def terms_of(account: BudgetAccount) -> Terms:
-    """Return what the account was opened with."""
-    return Terms(
-        account_id=account.id,
-        unit=account.unit,
-        window=account.window,
-        filter=account.filter,
-        nano_epsilon=account.capacity_nano_epsilon,
-        delta_atto=account.capacity_delta_atto,
-        orders=tuple(account.orders or ()),
-    )
-
-
 def statement_of(
     account: BudgetAccount,
     balances: Mapping[str, Balance],
@@ -67,7 +54,7 @@ def statement_of(
     """Build the account's statement. :func:`core.ledger.holdings.snapshot` read what it is of for the same
     ``steps``, or :func:`core.ledger.history.snapshot` for the same ``as_of``.
     """
-    terms = terms_of(account)
+    terms = account.terms
     window = spend = None
     if terms.filter == Filter.RENYI:
         charged, reserved, remaining = _converted(terms, balances)

@@ -45,7 +45,7 @@ from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.flips import Flips
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
         sources, targets = counts[relation.source], counts[relation.target]
         if sources is not None and targets is not None:
             each = (pure_nano_epsilon(allotment.event) or 0) // edges_of_unit(plan.unit, relation)
-            slots = slot_count(Shape(relation, sources, targets))
+            slots = Shape(relation, sources, targets).slots
             expected += slots / (1 + math.exp(min(each / NANO, 700)))
     if expected > MOST_EDGES:
         raise errors.NotAccepted(

@@ -49,7 +49,6 @@ from core.methods.base import GraphKinds
 from core.privacy.accounting.flips import MOST_ABOUT, Flips
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell
@@ -95,7 +94,7 @@ def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParam
     """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     count, rest = divide(nano_epsilon, params.count_share)
     edges = min(_noisy_count(cell, count), MOST_ABOUT)
-    flips = threshold_flips(rest // cell.multiplicity, edges, slot_count(cell.shape))
+    flips = threshold_flips(rest // cell.multiplicity, edges, cell.shape.slots)
     ends = cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
     return drawn_edges(cell, ends)
 

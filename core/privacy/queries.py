@@ -41,13 +41,13 @@ class Shape:
         """Whether this is an undirected relation inside one node type."""
         return self.edge_type.homogeneous and not self.edge_type.directed
 
-
-def slot_count(shape: Shape) -> int:
-    """Count the edges that a cell of that shape could have; no self-loops. Public."""
-    n, other = shape.source_count, shape.target_count
-    if not shape.edge_type.homogeneous:
-        return n * other
-    return n * (n - 1) // 2 if shape.undirected else n * (n - 1)
+    @property
+    def slots(self) -> int:
+        """How many edges the cell could have; no self-loops. Public."""
+        n, other = self.source_count, self.target_count
+        if not self.edge_type.homogeneous:
+            return n * other
+        return n * (n - 1) // 2 if self.undirected else n * (n - 1)
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from core.db.base import ROW_LOCK
+from core.db.base import ROW_LOCK, newest_first
 from core.proposals.models import Proposal, ProposalState
-
-
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
 
 
 def add(session: Session, proposal: Proposal) -> None:
@@ -65,11 +60,5 @@ def page(
     limit: int,
 ) -> Sequence[Proposal]:
     """List proposals of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = select(Proposal).where(Proposal.tenant == tenant)
-    if dataset_id is not None:
-        query = query.where(Proposal.dataset_id == dataset_id)
-    if state is not None:
-        query = query.where(Proposal.state == state)
-    if before is not None:
-        query = query.where(tuple_(Proposal.created_at, Proposal.id) < tuple_(*before))
-    return session.scalars(query.order_by(Proposal.created_at.desc(), Proposal.id.desc()).limit(limit)).all()
+    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
+    return session.scalars(newest_first(select(Proposal), Proposal, before, limit, **equal)).all()

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core import ids
+from core.db.session import database_now
 from core.errors import Conflict, InvalidTransition, NotFound
 from core.proposals import repository
 from core.proposals.models import Proposal, ProposalKind, ProposalState
@@ -93,7 +94,7 @@ def end(
         )
     proposal.state = state
     proposal.decided_by, proposal.decided_person, proposal.decision_reason = decided_by, person, reason
-    proposal.decided_at = repository.database_now(session)
+    proposal.decided_at = database_now(session)
     return True
 
 

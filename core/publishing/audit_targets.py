@@ -36,7 +36,6 @@ from core.privacy.accounting.flips import Flips
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.queries import slot_count
 from core.privacy.reads.people_things import Noisy, PeopleAndThings
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
@@ -155,7 +154,7 @@ def _response(params: Any) -> Once:
         nano = pure_nano_epsilon(allotment.event) or 0
         flips = None
         if params.form == "balanced":
-            flips = Flips.balanced(nano, len(BACKGROUND), slot_count(cell.shape))
+            flips = Flips.balanced(nano, len(BACKGROUND), cell.shape.slots)
         source, target = cell.randomised_response(nano_epsilon=nano, purpose="audit", flips=flips)
         canary = float(((source == 0) & (target == 1)).any())
         return [canary, float(len(source))], canary

@@ -7,6 +7,7 @@ version of the service may have reserved the job: a refusal then still costs not
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,8 +19,7 @@ from core.graphs.schema import Attribute, GraphSchema, NodeIds, Protection
 from core.graphs.schema.node_bins import synthesised_in
 from core.methods import registry
 from core.methods._shared.composition.params import SHARES, methods_of
-from core.methods.base import Method, Sharding
-from core.methods.shares import spread
+from core.methods.base import Method, Parameters, Sharding
 from core.privacy.accounting import persons
 from core.privacy.accounting.plan import Cost, GuaranteeKind
 from core.privacy.units import RECORD_WISE, Unit
@@ -28,6 +28,9 @@ Params = TypeVar("Params", bound=BaseModel)
 
 ALWAYS_WRITTEN = "parquet"
 """The format of a release's own tables: asking for it adds no file."""
+SHARED_OUT = "shares"
+"""The parameter that names every read's share of epsilon at once."""
+ROUNDING = 1e-9
 
 
 def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params:
@@ -268,3 +271,54 @@ def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, 
 def keeps_to(cost: Cost, nano_epsilon: int, delta_atto: int) -> bool:
     """Say whether a plan costs no more than was requested."""
     return (cost.nano_epsilon or 0) <= nano_epsilon and cost.delta_atto <= delta_atto
+
+
+def spread(model: type[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert ``shares`` to each read's own parameter.
+
+    A method's parameters hold a share for each of its reads but one, which has what the others leave. To name
+    them all at once is another way to write the same parameters; only these are kept, hashed and reported.
+
+    Raises InvalidInput where the method has no reads of that sort, a read is unknown or set twice, a share
+    is no number from 0 to 1, the shares do not sum to 1, or nothing is left for the last read.
+    """
+    if SHARED_OUT not in parameters:
+        return dict(parameters)
+    reads = model.READS if issubclass(model, Parameters) else ()
+    rest = {name: value for name, value in parameters.items() if name != SHARED_OUT}
+    if not reads:
+        raise _wrong_shares("the method does not divide epsilon by such shares; leave shares out")
+    given = parameters[SHARED_OUT]
+    if not isinstance(given, dict) or not all(_is_share(each) for each in given.values()):
+        raise _wrong_shares("shares are numbers from 0 to 1 by the name of a read; name each once")
+    unknown = sorted(set(given) - set(reads))
+    if unknown:
+        raise _wrong_shares(f"there is no read {unknown[0]!r}; the reads are {', '.join(reads)}")
+    twice = sorted(name for name in reads[:-1] if _share_parameter(name) in parameters)
+    if twice:
+        raise _wrong_shares(f"{_share_parameter(twice[0])} is set beside shares; leave one of them out")
+    total = math.fsum(given.values())
+    if abs(total - 1) > ROUNDING:
+        raise _wrong_shares(f"the shares sum to {total:.10g}; let them sum to 1")
+    if not given.get(reads[-1], 0):
+        raise _wrong_shares(f"nothing is left for {reads[-1]}; give it a share")
+    return {**rest, **{_share_parameter(name): float(given.get(name, 0)) for name in reads[:-1]}}
+
+
+def shares_of(params: Any) -> dict[str, float]:
+    """Return every read's share, in the method's order. It is empty for a method without any."""
+    reads = params.READS if isinstance(params, Parameters) else ()
+    named = {name: float(getattr(params, _share_parameter(name))) for name in reads[:-1]}
+    return {**named, reads[-1]: round(1 - math.fsum(named.values()), 12)} if reads else {}
+
+
+def _share_parameter(read: str) -> str:
+    return f"{read}_share"
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _wrong_shares(text: str) -> InvalidInput:
+    return InvalidInput(f"parameters.{SHARED_OUT}: {text}.", field=f"parameters.{SHARED_OUT}")

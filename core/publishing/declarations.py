@@ -17,7 +17,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeIds, Protection
 from core.graphs.schema.node_bins import synthesised
 from core.methods.base import Parameters
 from core.privacy.accounting.plan import DECLARED, PrivacyPlan
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.units import Unit
 from core.publishing.checks import checked_formats, checked_params, protected_relations, released_schema
 
@@ -179,5 +179,5 @@ def edges_of(relation: EdgeType, nodes: Mapping[str, int], said: Relation) -> in
     shape = Shape(relation, nodes[relation.source], nodes[relation.target])
     half = 2 if shape.undirected else 1
     wanted = round(shape.source_count * said.mean_degree / half)
-    bounds = [slot_count(shape), *([] if relation.edge_bound is None else [relation.edge_bound])]
+    bounds = [shape.slots, *([] if relation.edge_bound is None else [relation.edge_bound])]
     return min(wanted, *bounds, *([shape.source_count] if relation.functional else []))

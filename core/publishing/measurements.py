@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
-from core.graphs.schema.together import EVERY, relation_of
+from core.graphs.schema import EVERY
 from core.graphs.schema.value_bins import ValueBins
 from core.privacy.accounting.measurements import LAPLACE, Measurement, Measurements, deviation
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR
@@ -135,7 +135,7 @@ def _about(each: Measurement, released: Graph, first_step: int) -> tuple[_Kinds,
     if each.edge_type.startswith(ROWS_OF_NODES):
         kind = each.edge_type.removeprefix(ROWS_OF_NODES)
         return _Kinds(kind, kind), {"edge_type": None, "node_type": kind, "step": None}
-    relation = relation_of(released.schema, each.edge_type)
+    relation = released.schema.edge_type_or_every(each.edge_type)
     step = None if each.step is None else each.step + first_step
     return _Kinds(relation.source, relation.target), {"edge_type": each.edge_type, "step": step}
 

@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 
 from core.evaluation.paid import exact
 from core.graphs.graph import Graph
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import EVERY, GraphSchema
 from core.graphs.schema.node_bins import node_bins
-from core.graphs.schema.together import EVERY, relation_of
 from core.graphs.schema.value_bins import bins_of
 from core.graphs.views.joined import joined
 from core.graphs.views.records import number_of_records
@@ -189,7 +188,7 @@ def _arguments(
     if query in MIXINGS:
         return _mixed(entry)
     if "attribute" in entry:
-        relation = relation_of(schema, entry["edge_type"])
+        relation = schema.edge_type_or_every(entry["edge_type"])
         carried = {each.name: each for each in relation.attributes}
         numbers = query in OF_NUMBERS.values()
         attribute = number_of_records(relation) if numbers else carried[entry["attribute"]]

@@ -25,7 +25,7 @@ import numpy as np
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
 from core.privacy.accounting.measurements import Measurement
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.reads.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.reports.intervals import Noise, weighted_within
 from core.reports.precision import CONFIDENCE
@@ -186,7 +186,7 @@ def _entries(
 
 def _factors(relation: EdgeType, sources: int, targets: int) -> Iterator[tuple[str, float]]:
     """List the metrics that are a public multiple of the number of edges."""
-    slots = slot_count(Shape(relation, sources, targets))
+    slots = Shape(relation, sources, targets).slots
     nodes = sources if relation.homogeneous else sources + targets
     yield "edges", 1.0
     if slots:

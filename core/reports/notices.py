@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.graphs.schema import Derived, EdgeType, GraphSchema, Presence
-from core.privacy.accounting.group_price import node_prices
-from core.privacy.accounting.guarantee import MARK, rounded_up
+from core.privacy.accounting.guarantee import MARK, node_prices, rounded_up
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import Compared, Comparison, EdgeTypeComparison

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema import EVERY, EdgeType, GraphSchema
 from core.graphs.schema.node_bins import moved_by, vectors
-from core.graphs.schema.together import EVERY, node_type_of, relation_of
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.measurements import LAPLACE, Measurement, deviation
 from core.privacy.accounting.meter import TranscriptEntry
@@ -243,10 +242,10 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
     """Return the scale of a query's noise as a function of what it costs, in nano-epsilon."""
     quantity = QUANTITIES[query]
     if name.startswith(ROWS):  # a unit has one row
-        kind = node_type_of(schema, name.removeprefix(ROWS))
+        kind = schema.node_type_or_every(name.removeprefix(ROWS))
         moved = max(map(moved_by, vectors(kind))) if query == VECTORS else ROW_MOVES
     else:
-        relation = relation_of(schema, name)
+        relation = schema.edge_type_or_every(name)
         of_unit = records_of_unit if quantity.records else edges_of_unit
         if query in NUMBERS:
             of_unit = numbers_of_unit
@@ -279,7 +278,7 @@ def _line(
 
 
 def _temporal(schema: GraphSchema, name: str) -> bool:
-    return not name.startswith(ROWS) and relation_of(schema, name).temporal
+    return not name.startswith(ROWS) and schema.edge_type_or_every(name).temporal
 
 
 def sum_within(scales: Sequence[Fraction]) -> int:

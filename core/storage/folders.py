@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.errors import StorageError
 
-_READ_BYTES = 2**20
+READ_BYTES = 2**20
 MOST_DEPTH = 2
 
 
@@ -24,10 +24,15 @@ def pack(folder: Path) -> Iterator[bytes]:
         header.size = path.stat().st_size
         header.mode = 0o600
         yield header.tobuf(tarfile.PAX_FORMAT)
-        with path.open("rb") as file:
-            yield from iter(lambda: file.read(_READ_BYTES), b"")
+        yield from chunks_of(path)
         yield bytes(-header.size % tarfile.BLOCKSIZE)
     yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """Read a file in pieces."""
+    with path.open("rb") as file:
+        yield from iter(lambda: file.read(READ_BYTES), b"")
 
 
 def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | None = None) -> None:
@@ -38,7 +43,7 @@ def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | Non
     """
     stream = _Reader(chunks)
     try:
-        with tarfile.open(fileobj=io.BufferedReader(stream, _READ_BYTES), mode="r|") as archive:
+        with tarfile.open(fileobj=io.BufferedReader(stream, READ_BYTES), mode="r|") as archive:
             for member in archive:
                 names = member.name.split("/")
                 if not member.isreg() or len(names) > MOST_DEPTH or {"", ".", ".."} & {*names}:

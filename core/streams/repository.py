@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select, text, tuple_, update
+from sqlalchemy import Select, func, or_, select, text, update
 from sqlalchemy.orm import Session, aliased
 
-from core.db.base import ROW_LOCK
+from core.db.base import ROW_LOCK, newest_first
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream, StreamState
 
 
@@ -51,19 +51,8 @@ def page(
     limit: int,
 ) -> Sequence[Stream]:
     """List streams of a tenant, newest first. They are older than the pair (created_at, id)."""
-    query = (
-        select(Stream)
-        .where(Stream.tenant == tenant)
-        .order_by(Stream.created_at.desc(), Stream.id.desc())
-        .limit(limit)
-    )
-    if dataset_id is not None:
-        query = query.where(Stream.dataset_id == dataset_id)
-    if state is not None:
-        query = query.where(Stream.state == state)
-    if before is not None:
-        query = query.where(tuple_(Stream.created_at, Stream.id) < tuple_(*before))
-    return session.scalars(query).all()
+    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
+    return session.scalars(newest_first(select(Stream), Stream, before, limit, **equal)).all()
 
 
 def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
@@ -76,11 +65,6 @@ def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
         .execution_options(populate_existing=True)
     )
     return session.scalars(query).all()
-
-
-def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
 
 
 def snapshot(session: Session, stream_id: str, step: int) -> Snapshot | None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
+from core.db.session import database_now
 from core.errors import (
     IdempotencyKeyReused,
     InvalidInput,
@@ -159,4 +160,4 @@ def close(session: Session, stream: Stream) -> None:
     """Close the stream: it takes no further snapshot."""
     if stream.state == StreamState.OPEN:
         stream.state = StreamState.CLOSED
-        stream.closed_at = repository.database_now(session)
+        stream.closed_at = database_now(session)

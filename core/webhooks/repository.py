@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, or_, select, text, tuple_, update
+from sqlalchemy import delete, func, or_, select, text, update
 from sqlalchemy.orm import Session
 
-from core.db.base import ROW_LOCK
+from core.db.base import ROW_LOCK, newest_first
 from core.webhooks.models import DeliveryState, Trouble, WebhookDelivery, WebhookEndpoint
 
 _WAITS = WebhookDelivery.state == DeliveryState.PENDING
 _FREE = or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < func.now())
 _STANDS = WebhookEndpoint.deleted_at.is_(None)
-
-
-def database_now(session: Session) -> datetime:
-    """Read PostgreSQL's clock."""
-    return session.execute(select(func.now())).scalar_one()
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
@@ -53,10 +48,7 @@ def endpoints(
 ) -> Sequence[WebhookEndpoint]:
     """Load endpoints of a tenant, newest first. They are older than the pair (created_at, id)."""
     query = select(WebhookEndpoint).where(WebhookEndpoint.tenant == tenant, _STANDS)
-    query = query.order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc()).limit(limit)
-    if before is not None:
-        query = query.where(tuple_(WebhookEndpoint.created_at, WebhookEndpoint.id) < tuple_(*before))
-    return session.scalars(query).all()
+    return session.scalars(newest_first(query, WebhookEndpoint, before, limit)).all()
 
 
 def subscribed(session: Session, *, tenant: str, events: Collection[str]) -> Sequence[WebhookEndpoint]:
@@ -86,12 +78,7 @@ def deliveries(
 ) -> Sequence[WebhookDelivery]:
     """Load deliveries of an endpoint, newest first. They are older than the pair (created_at, id)."""
     query = select(WebhookDelivery).where(WebhookDelivery.endpoint_id == endpoint_id)
-    query = query.order_by(WebhookDelivery.created_at.desc(), WebhookDelivery.id.desc()).limit(limit)
-    if state is not None:
-        query = query.where(WebhookDelivery.state == state)
-    if before is not None:
-        query = query.where(tuple_(WebhookDelivery.created_at, WebhookDelivery.id) < tuple_(*before))
-    return session.scalars(query).all()
+    return session.scalars(newest_first(query, WebhookDelivery, before, limit, state=state)).all()
 
 
 def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:

@@ -16,6 +16,7 @@ from sqlalchemy import func
 from sqlalchemy.orm import Session
 
 from core import ids
+from core.db.session import database_now
 from core.errors import Conflict, InvalidInput, NotFound
 from core.webhooks import repository
 from core.webhooks.models import (
@@ -65,7 +66,7 @@ def delete(session: Session, *, tenant: str, endpoint_id: str) -> None:
     get(session, tenant=tenant, endpoint_id=endpoint_id)
     repository.drop_waiting(session, endpoint_id)  # deliveries are locked before their endpoint, everywhere
     endpoint = get_locked(session, tenant=tenant, endpoint_id=endpoint_id)
-    endpoint.deleted_at = repository.database_now(session)
+    endpoint.deleted_at = database_now(session)
 
 
 def enabled(endpoint: WebhookEndpoint) -> None:
@@ -130,7 +131,7 @@ def ended(
     delivery.last_status, delivery.last_problem = outcome.status, outcome.trouble
     if outcome.trouble is None:
         delivery.state = DeliveryState.DELIVERED
-        delivery.finished_at = repository.database_now(session)
+        delivery.finished_at = database_now(session)
         endpoint.failures = 0
         return
     gone = outcome.trouble == Trouble.GONE
@@ -139,11 +140,11 @@ def ended(
         delivery.next_attempt_at = func.now() + timedelta(seconds=pause)
         return
     delivery.state = DeliveryState.GIVEN_UP
-    delivery.finished_at = repository.database_now(session)
+    delivery.finished_at = database_now(session)
     if delivery.event != EventType.TEST:
         endpoint.failures += 1
     if endpoint.disabled_at is None and (gone or endpoint.failures >= failures_allowed):
-        endpoint.disabled_at = repository.database_now(session)
+        endpoint.disabled_at = database_now(session)
         endpoint.disabled_reason = Disabled.GONE if gone else Disabled.FAILING
 
 

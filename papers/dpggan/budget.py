@@ -28,7 +28,7 @@ from core.privacy.accounting.events import (
     pure_nano_epsilon,
 )
 from core.privacy.accounting.plan import Allotment, CellKey, PrivacyPlan
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.graphs.schema import EdgeType, GraphSchema
@@ -146,7 +146,7 @@ def shares_of_hat(
     for (name, _), nano in grants.hat.items() if params.exchanges or not params.frame else ():
         relation = schema.edge_type(name)
         sizes = nodes[relation.source], nodes[relation.target]
-        slots, edges = slot_count(Shape(relation, *sizes)), guessed_edges(relation, *sizes)
+        slots, edges = Shape(relation, *sizes).slots, guessed_edges(relation, *sizes)
         if min(slots, edges) < 1:
             continue
         flips = Flips.balanced(nano, edges, slots)

@@ -29,7 +29,7 @@ from core.privacy.accounting.events import (
     pure_nano_epsilon,
 )
 from core.privacy.accounting.plan import Allotment, CellKey, PrivacyPlan
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from papers.thepuff.params import ThepuffParams
 
 FLIPS = "perturbed graph"
@@ -194,7 +194,7 @@ def true_shares_of(
     for name in dict.fromkeys(each.edge_type for each in plan.allotments):
         relation = schema.edge_type(name)
         shape = Shape(relation, nodes[relation.source], nodes[relation.target])
-        slots = slot_count(shape)
+        slots = shape.slots
         edges = guessed_edges(relation, shape.source_count, shape.target_count)
         flips = next((nano for (edge_type, _), nano in grants.flips.items() if edge_type == name), 0)
         others = next((nano for (edge_type, _), nano in grants.static.items() if edge_type == name), 0)

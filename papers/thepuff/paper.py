@@ -62,7 +62,7 @@ def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -
     import numpy as np
 
     from core.privacy.mechanisms.randomised_response import flip
-    from core.privacy.queries import Shape, slot_count
+    from core.privacy.queries import Shape
 
     found = {}
     for name in edge_types:
@@ -72,7 +72,7 @@ def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -
             if not cell.count:
                 found[name, step] = Published(np.empty(0, dtype=np.int64), 0, _drop(epsilon_minus))
                 continue
-            flips = published_flips(epsilon_minus, cell.count, slot_count(shape))
+            flips = published_flips(epsilon_minus, cell.count, shape.slots)
             source, target = flip(cell.source, cell.target, shape, flips)
             found[name, step] = Published(source * shape.target_count + target, flips.add, flips.drop)
     return found

@@ -14,8 +14,8 @@ from core.jobs.models import Job
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.datasets.register import NewDataset, register_dataset
-from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
+from core.workflows.releases import queries as release_queries
 from deploy.local.processes import COMMANDS
 from tests.support.children import child_of, server_of
 from tests.support.faults import Processes, alive, assert_sound, endings, until
@@ -64,7 +64,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
     other = processes.start("worker.reaper", reaper_poll_seconds=0.2)
     until(lambda: job_row(fault_services, job.id).state == "published", what="the publication")
     until(
-        lambda: job_queries.get_report(fault_services, caller, job.id)["curator"]["status"] == "done",
+        lambda: release_queries.get_report(fault_services, caller, job.id)["curator"]["status"] == "done",
         what="the evaluation",
     )
     assert job_row(fault_services, job.id).attempt == 1

@@ -16,7 +16,7 @@ from core.ids import new_id
 from core.ledger import holdings, service
 from core.ledger.filters import Balance, admits, reach, tightest_window, windows_changed
 from core.ledger.posting import BALANCES
-from core.ledger.statement import statement_of, terms_of
+from core.ledger.statement import statement_of
 from core.ledger.terms import Terms
 from tests.support.groups import examples
 from tests.support.ledger import call, charge, open_account
@@ -84,7 +84,7 @@ def test_what_is_read_decides_as_everything_would(
     account = open_account(
         module_database, domain=new_id("d"), unit="w-event", window=window, nano_epsilon=capacity
     )
-    terms = terms_of(account)
+    terms = account.terms
     full = {f"step/{t}": Balance(capacity, *spent) for t, spent in rows.items()}
     full |= {"untimed": Balance(capacity, *base), "delta": Balance(0)}
     amounts = amounts_of(asked, untimed)

@@ -15,7 +15,6 @@ import pytest
 
 from core.methods._shared.node_values import between as fitting_between
 from core.methods._shared.node_values import fit as fitting
-from core.methods.keyframe import sequence as drawing_ahead
 from core.privacy import entropy
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads import mixing_between as reading_between
@@ -31,7 +30,6 @@ class Losses:
         self.asked: Asked = []
         patch.setattr(mechanisms, "discrete_laplace", self.answer)
         patch.setattr(entropy, "noise_generator", lambda: np.random.default_rng(5))
-        patch.setattr(drawing_ahead, "noise_generator", lambda: np.random.default_rng(5))
         patch.setattr(fitting, "cap_for", lambda *_: 1)
         patch.setattr(fitting_between, "caps_for", caps_of_one)
         mixed = reading.mixed

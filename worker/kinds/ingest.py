@@ -13,8 +13,8 @@ from core.datasets.models import INGESTS
 from core.graphs.schema import GraphSchema
 from core.jobs.models import Stop
 from core.workflows.common.context import Services
-from core.workflows.datasets import ingest
-from core.workflows.datasets.ingest import IngestWork
+from core.workflows.datasets import ingest, ingest_work
+from core.workflows.datasets.ingest_work import IngestWork
 from worker.kinds import referenced
 from worker.kinds.base import Held, WorkKind, read_result
 from worker.supervisor import Ending
@@ -48,7 +48,7 @@ class IngestKind(WorkKind[IngestWork]):
         try:
             yield work.folder
         finally:
-            ingest.discard_work(work)
+            ingest_work.discard_work(work)
 
     def spec(self, held: Held[IngestWork]) -> Mapping[str, Any]:
         work = held.work

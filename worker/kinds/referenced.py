@@ -19,7 +19,7 @@ from core.graphs.ingest.referenced import count_reference
 from core.graphs.stored.whole import read_universe
 from core.privacy.reads.public_groups import labellings_of
 from core.storage.store import make_private_folder
-from core.workflows.datasets.ingest import IngestWork
+from core.workflows.datasets.ingest_work import IngestWork
 from worker.folders import write_private
 from worker.kinds import on_engine
 from worker.kinds.base import Held, read_result

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.evaluation.attacks.heuristics import MAX_TARGETS, proximity
+from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.pairs import are_linked
-from core.evaluation.metric import Suite
+from core.evaluation.attacks.targets import LinkScorer
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import Generator, public_generator
 
@@ -38,7 +38,7 @@ def aligned(original: np.ndarray, published: np.ndarray, rng: Generator) -> np.n
 
 
 @dataclass(frozen=True)
-class DegreeAlignment:
+class DegreeAlignment(LinkScorer):
     """The attack by someone who knows degrees.
 
     ``degrees`` are those of the original's nodes, in the targets' indices.
@@ -51,11 +51,6 @@ class DegreeAlignment:
         "Knows every person's degree but not which released node is whose; matches nodes by degree rank, "
         "ties at random, then ranks pairs by the links of the release and its resource allocation (DPGGAN)."
     )
-    suite: Suite = Suite.STANDARD
-    max_targets: int = MAX_TARGETS
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return None
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int

@@ -15,10 +15,10 @@ import numpy as np
 
 from core.evaluation.attacks.pairs import are_linked
 from core.evaluation.attacks.paths import weighted_paths
+from core.evaluation.attacks.targets import MAX_TARGETS, LinkScorer
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
 
-MAX_TARGETS = 20_000
 # Stored entries of the rows that one chunk of targets reads: some 100 MB.
 CHUNK = 4_000_000
 # Stored entries that all targets of an attack may read, some seconds; yet never fewer targets than FEWEST.
@@ -85,7 +85,7 @@ def _chunks(work: np.ndarray) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class Adjacency:
+class Adjacency(LinkScorer):
     """Tell whether the pair is a link of the release.
 
     It is what a release that copies its original gives away.
@@ -96,11 +96,7 @@ class Adjacency:
     knowledge: str = (
         "Knows which released node is which person; calls a pair linked where the release links it."
     )
-    suite: Suite = Suite.QUICK
-    max_targets: int = MAX_TARGETS
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return None
+    suite = Suite.QUICK
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
@@ -109,18 +105,14 @@ class Adjacency:
 
 
 @dataclass(frozen=True)
-class Proximity:
+class Proximity(LinkScorer):
     """A weighted count of common neighbours in the release. The pair's own link is not looked at."""
 
     name: str
     title: str
     knowledge: str
     kind: str
-    suite: Suite
-    max_targets: int = MAX_TARGETS
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return None
+    suite: Suite = Suite.STANDARD
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
@@ -129,7 +121,7 @@ class Proximity:
 
 
 @dataclass(frozen=True)
-class PreferentialAttachment:
+class PreferentialAttachment(LinkScorer):
     """The product of the degrees: the control. On degree-matched targets it must be near a half."""
 
     name: str = "preferential_attachment"
@@ -138,11 +130,6 @@ class PreferentialAttachment:
         "Knows which released node is which person; ranks pairs by the product of their degrees. Targets are "
         "matched by degree as far as the relation has room for it: then 0.5 is expected of any graph."
     )
-    suite: Suite = Suite.STANDARD
-    max_targets: int = MAX_TARGETS
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return None
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int

@@ -16,6 +16,7 @@ import numpy as np
 from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
+from core.evaluation.attacks.targets import LinkScorer
 from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import unlearnable
 from core.evaluation.learning.pairs import cosine
@@ -28,7 +29,6 @@ _boosted_trees = late("sklearn.ensemble:HistGradientBoostingClassifier")
 _autoencoder = late("core.evaluation.learning.gcn:Autoencoder")
 _propagation = late("core.evaluation.learning.tensors:propagation")
 
-MAX_TARGETS = 20_000
 # Pairs of either kind that are learned from, of one shadow.
 SHADOW_PAIRS = 5_000
 ROUNDS, DEPTH, LEARNING_RATE = 100, 3, 0.1
@@ -53,7 +53,7 @@ class Shadow:
 
 
 @dataclass(frozen=True)
-class Informed:
+class Informed(LinkScorer):
     """Boosted trees that separate hidden links from other pairs.
 
     They are learned from shadows of the defence; the others have no link. A pair is described by degrees, by
@@ -69,8 +69,7 @@ class Informed:
         "Knows which released node is which person, and the defence with its parameters; has run it on "
         "graphs of their own and learned what it leaves around the links that it hides."
     )
-    suite: Suite = Suite.FULL
-    max_targets: int = MAX_TARGETS
+    suite = Suite.FULL
 
     def applies(self, view: UndirectedView) -> str | None:
         if not self.shadows:

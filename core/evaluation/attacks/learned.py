@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from core.evaluation.attacks.targets import LinkScorer
 from core.evaluation.learning.features import Features
 from core.evaluation.learning.limits import unlearnable
 from core.evaluation.learning.node2vec import Node2Vec
@@ -23,7 +24,6 @@ from core.late import late
 _autoencoder = late("core.evaluation.learning.gcn:Autoencoder")
 _seal = late("core.evaluation.learning.seal:Seal")
 _classified = late("core.evaluation.learning.machines:classified")
-MAX_TARGETS = 20_000
 # Each target has a subgraph of its own.
 MAX_SEAL_TARGETS = 4_000
 
@@ -38,7 +38,7 @@ _GAE = "trains a graph auto-encoder on the release (two convolutions, 64 dimensi
 
 
 @dataclass(frozen=True)
-class EmbeddingAttack:
+class EmbeddingAttack(LinkScorer):
     """Embeddings of the release.
 
     They are of an auto-encoder with node features where they are known, or of node2vec.
@@ -52,8 +52,7 @@ class EmbeddingAttack:
     classified: bool
     model: Literal["node2vec", "autoencoder"]
     features: Features | None = None
-    suite: Suite = Suite.FULL
-    max_targets: int = MAX_TARGETS
+    suite = Suite.FULL
 
     def applies(self, view: UndirectedView) -> str | None:
         return unlearnable(view)
@@ -70,7 +69,7 @@ class EmbeddingAttack:
 
 
 @dataclass(frozen=True)
-class SealAttack:
+class SealAttack(LinkScorer):
     """SEAL. A network that reads the subgraph around a pair, the pair's own link cut from it."""
 
     name: str = "seal"
@@ -80,8 +79,8 @@ class SealAttack:
         "other pairs (one hop, at most 60 nodes, 2 000 pairs of each kind); the pair's own link is not "
         "looked at."
     )
-    suite: Suite = Suite.FULL
-    max_targets: int = MAX_SEAL_TARGETS
+    suite = Suite.FULL
+    max_targets = MAX_SEAL_TARGETS
 
     def applies(self, view: UndirectedView) -> str | None:
         return unlearnable(view)

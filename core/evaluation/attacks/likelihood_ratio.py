@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.evaluation.attacks.heuristics import MAX_TARGETS, affordable, proximity
+from core.evaluation.attacks.heuristics import affordable, proximity
 from core.evaluation.attacks.pairs import are_linked
-from core.evaluation.attacks.targets import draw_targets
-from core.evaluation.metric import Suite
+from core.evaluation.attacks.targets import LinkScorer, draw_targets
 from core.evaluation.utility import components
 from core.evaluation.view import UndirectedView
 
@@ -136,7 +135,7 @@ Shadow = tuple[UndirectedView, UndirectedView]
 
 
 @dataclass(frozen=True)
-class LikelihoodRatio:
+class LikelihoodRatio(LinkScorer):
     """The attack with its ``shadows``. They are views (held, released), of the relation under attack."""
 
     shadows: Sequence[Shadow] = field(default=())
@@ -147,8 +146,6 @@ class LikelihoodRatio:
         "hold by the same method, learns what becomes of links and of other pairs, and ranks pairs by the "
         "log likelihood ratio of link, proximity scores, degrees and component (after LiRA)."
     )
-    suite: Suite = Suite.STANDARD
-    max_targets: int = MAX_TARGETS
 
     def applies(self, view: UndirectedView) -> str | None:
         if not self.shadows:

@@ -19,7 +19,7 @@ from core.evaluation.attacks import heuristics, learned, scoring
 from core.evaluation.attacks.knowing import TURNED, Informed, Shadow, privacy_figure
 from core.evaluation.attacks.pairs import Pairs
 from core.evaluation.attacks.projection import MOST_OF_COLLECTION, static_view
-from core.evaluation.attacks.targets import LinkScorer, LinkTargets, draw_targets
+from core.evaluation.attacks.targets import MAX_TARGETS, LinkScorer, LinkTargets, draw_targets
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.subjects import public_features
 from core.evaluation.view import UndirectedView
@@ -134,7 +134,7 @@ class _Asked:
     @classmethod
     def of(cls, original: Graph, synthetic: Graph, relation: EdgeType, hidden: Pairs) -> _Asked:
         truth, release = static_view(original, relation), static_view(synthetic, relation)
-        limit = min(heuristics.affordable(truth), heuristics.affordable(release), heuristics.MAX_TARGETS)
+        limit = min(heuristics.affordable(truth), heuristics.affordable(release), MAX_TARGETS)
         low, high = np.minimum(*hidden), np.maximum(*hidden)
         keys = np.unique(low * truth.node_count + high)
         pairs = keys // max(truth.node_count, 1), keys % max(truth.node_count, 1)

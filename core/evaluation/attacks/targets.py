@@ -7,8 +7,9 @@ aligned by index: the attacker knows who is who.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -19,30 +20,26 @@ from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
 
 Negatives = Literal["degree_matched", "uniform"]
+MAX_TARGETS = 20_000
 
 
-class LinkScorer(Protocol):
+class LinkScorer(ABC):
     """One attack on links. ``name`` is a JSON name, ``knowledge`` says what the attacker knows and does.
 
-    ``suite`` is the smallest suite that runs it, ``max_targets`` the most pairs it scores. Plain attributes
-    will do.
+    ``suite`` is the smallest suite that runs it, ``max_targets`` the most pairs it scores.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def knowledge(self) -> str: ...
-    @property
-    def suite(self) -> Suite: ...
-    @property
-    def max_targets(self) -> int: ...
+    name: str
+    title: str
+    knowledge: str
+    suite: Suite = Suite.STANDARD
+    max_targets: int = MAX_TARGETS
 
     def applies(self, view: UndirectedView) -> str | None:
         """Say why the attack is not run, or None. It is in plain words, of a graph of this size or kind."""
-        ...
+        return None
 
+    @abstractmethod
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
@@ -53,7 +50,6 @@ class LinkScorer(Protocol):
         ``source`` and ``target`` are int64 indices of the view's nodes (of a bipartite view: one end on each
         side, source first).
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ MAX_DEGREE_BOUND = 1_000_000
 MAX_EDGE_BOUND = 2**62
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
+EVERY = "every-graph"  # a collection's graphs taken together; no graph is called so, whatever its id
 GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
 STEP = "step"  # the column of an export that names the step of a time
 
@@ -429,6 +430,18 @@ class GraphSchema(Frozen):
     def edge_type(self, name: str) -> EdgeType:
         """Look up the edge type of that name; KeyError when undeclared."""
         return next((t for t in self.edge_types if t.name == name), None) or _missing("edge type", name)
+
+    def node_type_or_every(self, name: str) -> NodeType:
+        """Look up a node type. All of a collection's graphs together have the name of :data:`EVERY`."""
+        if name != EVERY or self.collection is None:
+            return self.node_type(name)
+        return self.node_types[0].model_copy(update={"name": EVERY, "count": None})
+
+    def edge_type_or_every(self, name: str) -> EdgeType:
+        """Look up a relation. All of a collection's graphs together have the name of :data:`EVERY`."""
+        if name != EVERY or self.collection is None:
+            return self.edge_type(name)
+        return self.edge_types[0].model_copy(update=dict.fromkeys(("name", "source", "target"), EVERY))
 
     def steps_of(self, edge_type: str) -> tuple[int | None, ...]:
         """List the cells of an edge type. These are its steps, or ``(None,)`` when it carries no time."""

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from core.graphs.columns.tables import EdgeTable, EdgeValues
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.schema import GraphSchema
-from core.graphs.schema.together import EVERY, node_type_of, relation_of
+from core.graphs.schema import EVERY, GraphSchema
 
 
 def joined(graph: Graph, names: Sequence[str]) -> Graph:
@@ -31,7 +30,7 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
         for side in ("source", "target")
     )
     table = EdgeTable(source, target, None, _values(tables))
-    kind, relation = node_type_of(graph.schema, EVERY), relation_of(graph.schema, EVERY)
+    kind, relation = graph.schema.node_type_or_every(EVERY), graph.schema.edge_type_or_every(EVERY)
     held = [graph.nodes[name].attributes for name in names]
     attributes = {
         name: _one_column([each[name] for each in held])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from core.graphs.graph import Graph
 from core.methods._shared.frame.columns import Columns
-from core.methods._shared.frame.model import CellsModel, load_stored
+from core.methods._shared.frame.model import CellsModel, drawn_by_cell, load_stored
 from core.methods.base import Progress
 from core.methods.keyframe.budget import NAME, KeyframeParams, divide, granted_to
 from core.methods.keyframe.draw import draw
-from core.methods.keyframe.sequence import StreamModel, live
 from core.methods.keyframe.state import KeyframeState, load_state
 from core.methods.keyframe.step import Memory, fit_step
 from core.privacy import entropy
 from core.privacy.accounting.plan import PrivacyPlan
+from core.privacy.entropy import Generator as Rng
 from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -60,3 +64,33 @@ def _run(
 def load(folder: Path) -> CellsModel:
     """Read the model that its ``save`` wrote."""
     return StreamModel(**vars(load_stored(folder, NAME, KeyframeParams)), draw=draw)
+
+
+class StreamModel(CellsModel):
+    """Paid-for columns of every step, in order. A step is sampled given the sample of the one before."""
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw one synthetic graph, step after step; see :func:`drawn_by_cell`."""
+        last: dict[str, np.ndarray] = {}
+
+        def drawn(name: str, columns: Columns) -> np.ndarray:
+            last[name] = draw(columns, self.shape(name).source_count, self.params, rng, last.get(name))
+            return last[name]
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, drawn, rng, progress)
+
+
+def live(
+    model: CellsModel, memory: dict[str, Memory], before: dict[str, np.ndarray]
+) -> tuple[CellsModel, KeyframeState]:
+    """Draw a live snapshot's edges, which the model then holds. The next one may know them.
+
+    What was published of the one before is in ``before``. Post-processing.
+    """
+    rng = entropy.noise_generator()
+    cells: dict[tuple[str, int | None], Columns] = {}
+    for (name, step), columns in model.cells.items():
+        keys = draw(columns, model.shape(name).source_count, model.params, rng, before.get(name))
+        cells[name, step] = {**columns, "key": keys}
+        memory[name] = replace(memory[name], keys=keys)
+    return replace(model, cells=cells), KeyframeState(memory)

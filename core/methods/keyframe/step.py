@@ -17,7 +17,6 @@ from core.methods.keyframe.tail import Counters, curve, longest, sequence, thres
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import SET_ASIDE
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import slot_count
 from core.privacy.session.private_graph import PrivateCell, PrivateGraph
 
 SMALLEST_EDGES = 1.0  # what a ratio of numbers of edges may have below the line
@@ -160,7 +159,7 @@ def _followed(
     gap = 1 if memory is None else step - memory.step
     if gap < 1:
         raise ValueError("a stream's steps come in order")
-    known = float(edge[0]), NANO / budget.count, slot_count(cell.shape)
+    known = float(edge[0]), NANO / budget.count, cell.shape.slots
     count = EdgeCount.start(*known) if memory is None else memory.count.step(*known, gap, past)
     edges, variance = count.estimate()
     growth = 0.0 if memory is None else max(edges, SMALLEST_EDGES) / max(memory.edges, SMALLEST_EDGES)

@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 
 from core.errors import InvalidInput
 from core.privacy.accounting.events import NANO, check_nano_epsilon
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 WORD = 2**64
 MAX_ADDITIONS = 2**28
@@ -91,5 +91,5 @@ def _over_word(share: Decimal) -> int:
 
 def check_size(shape: Shape, flips: Flips) -> None:
     """Raise InvalidInput when more than MAX_ADDITIONS edges are expected to appear. Public facts only."""
-    if slot_count(shape) * flips.add > MAX_ADDITIONS * WORD:
+    if shape.slots * flips.add > MAX_ADDITIONS * WORD:
         raise InvalidInput(f"more than {MAX_ADDITIONS} edges would appear at this epsilon", field="epsilon")

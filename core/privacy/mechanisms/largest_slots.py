@@ -21,7 +21,7 @@ from core.privacy.accounting.flips import WORD, Flips, check_size
 from core.privacy.entropy import Generator
 from core.privacy.mechanisms import samplers
 from core.privacy.mechanisms.randomised_response import flip
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 RESOLUTION = 2**20
 """One edge in steps of the noise's grid: ties between slots are rare."""
@@ -38,7 +38,7 @@ def check_keep(shape: Shape, keep: int, nano_epsilon: int) -> None:
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
         raise InvalidInput("an epsilon of at least 2e-9 is needed", field="epsilon")
-    if type(keep) is not int or not 0 <= keep <= min(MAX_KEEP, slot_count(shape)):
+    if type(keep) is not int or not 0 <= keep <= min(MAX_KEEP, shape.slots):
         raise InvalidInput(f"keep is an integer from 0 to the slots, at most {MAX_KEEP}", field="keep")
 
 
@@ -75,7 +75,7 @@ def largest(
     scale = Fraction(RESOLUTION * NANO, nano_epsilon - 1)
     taken = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     candidates = _SPARE * (math.isqrt(keep) + _SPARE) + keep
-    if slot_count(shape) <= _DENSE * candidates:
+    if shape.slots <= _DENSE * candidates:
         keys, values = _every(taken, shape, scale, rng)
     else:
         keys, values = _passing(taken, shape, scale, candidates, rng)
@@ -129,7 +129,7 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
     with localcontext(prec=60):
         rate = Decimal(scale.denominator) / scale.numerator
         room = 1 + (-rate).exp()
-        threshold = int(-(room * candidates / slot_count(shape)).ln() / rate)
+        threshold = int(-(room * candidates / shape.slots).ln() / rate)
         q = (-rate * threshold).exp() / room * WORD * (1 + Decimal("1e-50"))
         flips = Flips(int(q.to_integral_value(ROUND_CEILING)), 1)
         drop = int((flips.add - q) / flips.add * WORD)

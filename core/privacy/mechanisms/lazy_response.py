@@ -17,7 +17,7 @@ from core.kernels.decorator import kernel
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.flips import Flips
 from core.privacy.mechanisms import siphash
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 _NAME_BYTES = 64  # a relation's name has 63 characters at most
 _BEGINNING = _NAME_BYTES + 8
@@ -78,7 +78,7 @@ def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape
     than t below it with probability at most exp(-t epsilon / sensitivity).
     """
     tail = math.ceil(_TAIL * sensitivity * NANO / nano_epsilon)
-    return min(max(noisy_count, 0) + tail, slot_count(shape))
+    return min(max(noisy_count, 0) + tail, shape.slots)
 
 
 def beginning(edge_type: str, step: int | None) -> bytes:

@@ -20,7 +20,7 @@ from core.privacy import entropy
 from core.privacy.accounting.flips import WORD, Flips, check_size
 from core.privacy.entropy import Generator
 from core.privacy.mechanisms.samplers import below
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 _BITS = 1024  # of the distribution function that decides where 64 bits do not
 _CHUNK = 2**20
@@ -53,7 +53,7 @@ def flip(
     stays = _by_chunk(edges, np.bool_, lambda part: _words(rng, part.stop - part.start) >= drop)
     taken = _by_chunk(edges, np.uint64, lambda part: _ranks(source[part], target[part], shape))
     taken = sorted_keys(taken).view(np.int64)
-    chosen = _hits(rng, slot_count(shape) - edges, flips.add)
+    chosen = _hits(rng, shape.slots - edges, flips.add)
     # The r-th absent slot comes after as many taken ones as have at most r absent slots before them.
     for part in _chunks(edges):
         taken[part] -= np.arange(part.start, part.stop)

@@ -59,7 +59,6 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.columns.tables import EdgeTable, NodeTable
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema
-from core.graphs.schema.together import relation_of
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined
 from core.graphs.views.records import asked_for, counted, each_alone, numbered
@@ -354,7 +353,7 @@ def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray
 
 def _declared(schema: GraphSchema, relation: str) -> EdgeType:
     try:
-        found = relation_of(schema, relation)
+        found = schema.edge_type_or_every(relation)
     except KeyError:
         raise InvalidInput(f"no edge type {relation!r} is declared", field="edge_type") from None
     if found.public:

@@ -77,7 +77,6 @@ from core.graphs.schema.node_bins import (
     vectors,
 )
 from core.graphs.schema.partable import ELSEWHERE
-from core.graphs.schema.together import node_type_of, relation_of
 from core.graphs.schema.value_bins import ValueBins
 from core.graphs.stored.parted import PartedGraph
 from core.graphs.views.joined import joined
@@ -129,7 +128,7 @@ class NodeValueReads:
         self._graph = graph
         self._meter = meter
         self._together = tuple(together)
-        self._kind = node_type_of(graph.schema, node_type)
+        self._kind = graph.schema.node_type_or_every(node_type)
         if meter.plan.unit not in EDGE_WISE and not (self._kind.protected and not self._together):
             raise NotAccepted(
                 f"under unit node rows of the protected type are read alone, not those of {node_type!r}",
@@ -256,7 +255,7 @@ class NodeValueReads:
         """
         if self._meter.plan.unit not in EDGE_WISE:
             raise NotAccepted("mixing is read beside single edges, and not under unit node", field="unit")
-        declared = relation_of(self._graph.schema, relation)
+        declared = self._graph.schema.edge_type_or_every(relation)
         if (declared.source, declared.target) != (self._kind.name, self._kind.name):
             raise NotAccepted("mixing is read of relations inside the node type", field="relation")
         if declared.public:
@@ -353,7 +352,7 @@ def edges_of_a_cell(unit: Unit, schema: GraphSchema, relation: str) -> int:
     """Count the edges of one unit in a cell. They are those that a cell of the relation is charged for, of
     all steps under PAIR. Public."""
     cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
-    return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
+    return edges_of_unit(unit, schema.edge_type_or_every(relation)) * len(cells)
 
 
 def check_cap(cap: object) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, UnmeteredFit
 from core.graphs.graph import Cell, Graph
-from core.graphs.schema.together import EVERY
+from core.graphs.schema import EVERY
 from core.graphs.views.sensitive import SensitiveLinks
 from core.late import late
 from core.privacy import queries

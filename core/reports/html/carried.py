@@ -45,47 +45,32 @@ def _histogram(uid: str, found: Carried) -> Figure | None:
 
 
 def _by_step(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
-    text = (
-        f"Edges of the release by period and {found.attribute}; the stronger a colour, the larger the "
-        f"share of the period's edges.{_bound(table)}"
-    )
-    return banded.heat(
-        uid,
-        f"{found.attribute} by snapshot",
-        text,
-        _crossed(table, "Snapshots", found.attribute),
-        f"stronger: a larger share of the period's edges{_paid(table)}",
-    )
+    text = f"Edges of the release by period and {found.attribute}"
+    ends = "Snapshots", found.attribute
+    return _shares(uid, table, f"{found.attribute} by snapshot", text, "period's edges", ends)
 
 
 def _by_place(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
-    text = (
-        f"Numbers of {found.attribute} in the release by place and bin, but for the bin of 0; the stronger a "
-        f"colour, the larger the share of the place's numbers.{_bound(table)}"
-    )
-    return banded.heat(
-        uid,
-        f"{found.attribute}, number by number",
-        text,
-        _crossed(table, "Places", found.attribute),
-        f"stronger: a larger share of the place's numbers{_paid(table)}",
-    )
+    text = f"Numbers of {found.attribute} in the release by place and bin, but for the bin of 0"
+    ends = "Places", found.attribute
+    return _shares(uid, table, f"{found.attribute}, number by number", text, "place's numbers", ends)
 
 
 def _mixing(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
     columns = table.column_attribute or found.attribute
     ends = "both ends" if table.column_attribute is None else f"the source and {columns}"
-    text = (
-        f"Edges of {table.edge_type} in the release by {found.attribute} of {ends}; the stronger a "
-        f"colour, the larger the share of the row's edges.{_bound(table)}"
-    )
-    return banded.heat(
-        uid,
-        f"{found.attribute}: who meets whom in {table.edge_type}",
-        text,
-        _crossed(table, found.attribute, columns),
-        f"stronger: a larger share of the row's edges{_paid(table)}",
-    )
+    text = f"Edges of {table.edge_type} in the release by {found.attribute} of {ends}"
+    title = f"{found.attribute}: who meets whom in {table.edge_type}"
+    return _shares(uid, table, title, text, "row's edges", (found.attribute, columns))
+
+
+def _shares(
+    uid: str, table: CarriedTable, title: str, text: str, of: str, ends: tuple[str, str]
+) -> Figure | None:
+    """Draw a table by its shares: ``of`` says what each is a share of, ``ends`` names rows and columns."""
+    stronger = f"{text}; the stronger a colour, the larger the share of the {of}.{_bound(table)}"
+    note = f"stronger: a larger share of the {of}{_paid(table)}"
+    return banded.heat(uid, title, stronger, _crossed(table, *ends), note)
 
 
 def _paid(table: CarriedTable) -> str:

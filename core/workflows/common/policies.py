@@ -15,11 +15,15 @@ from pydantic import (
     StrictStr,
     WithJsonSchema,
 )
+from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, DatasetState
 from core.errors import InvalidInput, KindNotAllowed, PolicyRefused
+from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_capacity
+from core.methods._shared.composition.params import methods_of
 from core.privacy.accounting.plan import GuaranteeKind
+from core.publishing.spec import JobSpec
 from graphveil.amounts import format_epsilon
 from graphveil.models.datasets import PolicyRules
 
@@ -153,6 +157,29 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
     standing = [other for other in known if other.state != DatasetState.ARCHIVED] or known
     looser = {name for other in standing for name in allows_more(policy, policy_of(other))}
     return tuple(name for name in Policy.model_fields if name in looser)
+
+
+def check_policy(
+    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
+) -> None:
+    """Check that the dataset's policy allows the request. It is its present policy, the request a job or
+    stream; see :func:`check_request`.
+
+    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
+    """
+    release = spec.release
+    check_request(
+        dataset,
+        methods=methods_of(release.method, release.params, release.edge_types),
+        kind=spec.kind,
+        nano_epsilon=release.nano_epsilon,
+        project=project,
+        team=team,
+    )
+    policy = policy_of(dataset)
+    if policy.project_required or policy.team_required:
+        quotas = {quota.whose for quota in ledger.quotas(session, dataset.account_id)}
+        check_quotas(dataset, quotas, project=project, team=team)
 
 
 def check_release(dataset: Dataset, *, methods: Iterable[str], kind: GuaranteeKind) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 
 from core.datasets import objects
 from core.datasets.models import EDGES, NODES, DatasetPart
 from core.graphs import formats
+from core.storage.folders import chunks_of
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest_work import IngestWork, alive, content_key
-
-_READ_BYTES = 2**20
 
 
 def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | None:
@@ -29,7 +26,7 @@ def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | No
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     services.store.put(
-        key, seal(alive(services, work, _bytes_of(path)), content_key(services, work), context=key)
+        key, seal(alive(services, work, chunks_of(path)), content_key(services, work.dataset_id), context=key)
     )
     return DatasetPart(
         version_id=work.version_id,
@@ -40,8 +37,3 @@ def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | No
         sha256=sha256,
         size_bytes=path.stat().st_size,
     )
-
-
-def _bytes_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from iter(lambda: file.read(_READ_BYTES), b"")

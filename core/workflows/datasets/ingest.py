@@ -42,21 +42,8 @@ from core.workflows.datasets.ingest_work import (
     sealed_parts,
 )
 from core.workflows.datasets.readings import CONFIRMED
-from core.workflows.datasets.upload import discard, receive_part, recover_uploads
+from core.workflows.datasets.upload import discard
 from core.workflows.webhooks import announcements
-
-__all__ = [
-    "IngestWork",
-    "begin_ingest",
-    "discard_work",
-    "fail_ingest",
-    "fetch_graph",
-    "finish_ingest",
-    "propose",
-    "receive_part",
-    "recover_uploads",
-    "reject_ingest",
-]
 
 log = get_logger(__name__)
 
@@ -119,7 +106,7 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
     accepted = False
     try:
         packed = alive(services, work, pack(work.graph_folder))
-        services.store.put(key, seal(packed, content_key(services, work), context=key))
+        services.store.put(key, seal(packed, content_key(services, work.dataset_id), context=key))
         with held(services, work) as (session, dataset, version):
             refusal = None
             if any(counts["edges"] for counts in report["edges"].values()):

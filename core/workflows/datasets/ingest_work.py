@@ -79,7 +79,7 @@ def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
     limit = services.settings.max_upload_bytes
     counted = Counted(services.store.get(row.object_key), limit, hashlib.sha256())
     services.store.put(
-        target, seal(alive(services, work, counted), content_key(services, work), context=target)
+        target, seal(alive(services, work, counted), content_key(services, work.dataset_id), context=target)
     )
     with held(services, work) as (session, _, _):
         kept = repository.part(session, work.version_id, row.part)
@@ -93,7 +93,7 @@ def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> No
     """Lay the work's files unsealed in its folder. Only its owner can enter it. ``keys`` by part."""
     shutil.rmtree(work.folder, ignore_errors=True)
     make_private_folder(work.folder)
-    key = content_key(services, work)
+    key = content_key(services, work.dataset_id)
     for part, object_key in keys.items():
         sealed = alive(services, work, services.store.get(object_key))
         with work.files[part].path.open("wb") as file:
@@ -126,11 +126,11 @@ def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iter
     return keep_alive(chunks, beat, services.settings.heartbeat_seconds)
 
 
-def content_key(services: Services, work: IngestWork) -> bytes:
-    """Return the key of the work's dataset. LeaseLost once the dataset is archived."""
+def content_key(services: Services, dataset_id: str) -> bytes:
+    """Return the key of a dataset that is worked on. LeaseLost once the dataset is archived."""
     try:
         with services.db.transaction() as session:
-            return vault.content_key(session, work.dataset_id, services.settings.master_key)
+            return vault.content_key(session, dataset_id, services.settings.master_key)
     except NotFound as error:
         raise LeaseLost("the dataset was archived") from error
 

@@ -19,15 +19,18 @@ from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import LINK_CHECKS, ListState, SensitiveList
+from core.db.session import database_now
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.graphs.uploads.files import IngestLimits
 from core.logging import get_logger
 from core.settings import Settings
+from core.storage.folders import chunks_of
 from core.storage.sealed import seal, unseal
 from core.work import leases
 from core.work import service as leased
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import GAVE_UP, fetch_graph
+from core.workflows.datasets.ingest_work import content_key
 from core.workflows.datasets.upload import discard
 
 log = get_logger(__name__)
@@ -35,7 +38,6 @@ log = get_logger(__name__)
 UPLOAD, GRAPH, OUT = "upload", "graph", "out"
 CHECKED = "sensitive.parquet"
 """The file of a checked list; beside a stored graph it is what a fit reads."""
-READ_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapp
         raise InvalidInput("the child left no checked list")
     key = objects.links_key(work.dataset_id, work.list_id, work.attempt)
     try:
-        services.store.put(key, seal(_chunks(checked), _content_key(services, work), context=key))
+        services.store.put(key, seal(chunks_of(checked), content_key(services, work.dataset_id), context=key))
         with _held(services, work) as (session, row):
             before = lists.of_version(session, work.version_id, ListState.READY)
             superseded = [*lists.delete(session, before), work.object_key]
@@ -166,14 +168,6 @@ def _unsealed(services: Services, dataset_id: str, object_key: str, path: Path) 
         file.writelines(unseal(services.store.get(object_key), key, context=object_key))
 
 
-def _content_key(services: Services, work: CheckWork) -> bytes:
-    try:
-        with services.db.transaction() as session:
-            return vault.content_key(session, work.dataset_id, services.settings.master_key)
-    except NotFound as error:
-        raise LeaseLost("the dataset was archived") from error
-
-
 @contextmanager
 def _held(services: Services, work: CheckWork) -> Iterator[tuple[Session, SensitiveList]]:
     """A transaction that holds dataset and list under this attempt; else LeaseLost."""
@@ -204,14 +198,8 @@ def _rejected(
 
 def _close(session: Session, row: SensitiveList) -> None:
     row.let_go()
-    row.finished_at = datasets.database_now(session)
+    row.finished_at = database_now(session)
 
 
 def _queue_again(session: Session, row: SensitiveList) -> None:
     leased.queue_again(session, LINK_CHECKS, row, leased.RETRY_SECONDS)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(READ_BYTES):
-            yield chunk

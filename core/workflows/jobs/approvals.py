@@ -17,10 +17,9 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.accounting.plan import PrivacyPlan
 from core.workflows.common.context import Services
-from core.workflows.common.policies import check_least
+from core.workflows.common.policies import check_least, check_policy
 from core.workflows.common.specs import spec_of
 from core.workflows.identity.persons import require_second_person
-from core.workflows.jobs.ground import check_policy
 from core.workflows.releases import settle
 
 log = get_logger(__name__)

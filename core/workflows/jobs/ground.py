@@ -18,20 +18,16 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, NotFound, UnitMismatch
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
-from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
-from core.methods._shared.composition.params import methods_of
 from core.methods.base import Method, PublicFacts
 from core.methods.choice import Choice
 from core.privacy.accounting.plan import PrivacyPlan
 from core.publishing import settle as settling
-from core.publishing.spec import JobSpec
 from core.workflows.common import unpaid
-from core.workflows.common.policies import Policy, check_quotas, check_request, policy_of
+from core.workflows.common.policies import Policy, policy_of
 from core.workflows.datasets.derivations import declared_schema
 from core.workflows.jobs import repository
 from core.workflows.jobs.abilities import OfWorkers
-from core.workflows.ledger.quotas import quota_name
 
 
 @dataclass(frozen=True)
@@ -129,26 +125,3 @@ def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
             plan_unit=str(plan.unit),
             account_unit=account.unit,
         )
-
-
-def check_policy(
-    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
-) -> None:
-    """Check that the dataset's policy allows the request. It is its present policy, the request a job or
-    stream; see ``policies.check_request``.
-
-    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
-    """
-    release = spec.release
-    check_request(
-        dataset,
-        methods=methods_of(release.method, release.params, release.edge_types),
-        kind=spec.kind,
-        nano_epsilon=release.nano_epsilon,
-        project=project,
-        team=team,
-    )
-    policy = policy_of(dataset)
-    if policy.project_required or policy.team_required:
-        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
-        check_quotas(dataset, quotas, project=project, team=team)

@@ -16,16 +16,14 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.methods.choice import AUTO
-from core.methods.shares import shares_of
-from core.publishing.checks import protected_relations
+from core.publishing.checks import protected_relations, shares_of
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Slug
 from core.workflows.common.schema_rules import check_cells
-from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.ground import Ground, ground_of
 from core.workflows.jobs.prepare import Prepared, prepare
-from core.workflows.jobs.questions import told
+from core.workflows.jobs.questions import Assume, told
 from core.workflows.jobs.request import Amount, AskedMethod, JobRequest, plain
 from core.workflows.jobs.submit import cost_of
 from graphveil.models.ledger import Budget

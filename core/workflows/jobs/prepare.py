@@ -21,8 +21,7 @@ from core.ledger import service as ledger
 from core.ledger.amounts import check_delta, delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.filters import delta_left
 from core.ledger.holdings import balances
-from core.ledger.kinds import Filter
-from core.ledger.statement import terms_of
+from core.ledger.kinds import Filter, Scope
 from core.methods.base import Accelerator, Method, PublicFacts
 from core.methods.choice import AUTO
 from core.privacy.accounting.accountant import Accountant
@@ -33,14 +32,13 @@ from core.publishing.checks import ALWAYS_WRITTEN, check_size, protected_relatio
 from core.publishing.settle import Settled, check_known, usual_delta
 from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
-from core.workflows.common.policies import check_least
+from core.workflows.common.policies import check_least, check_policy
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.derivations import stored_marks
 from core.workflows.datasets.sensitive_links import require_named
-from core.workflows.jobs.ground import Ground, check_policy, check_unit, ground_of
+from core.workflows.jobs.ground import Ground, check_unit, ground_of
 from core.workflows.jobs.request import JobRequest
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
-from core.workflows.ledger.quotas import drawn_on
 from core.workflows.releases import elsewhere
 from graphveil.models.plans import Solved
 
@@ -115,7 +113,7 @@ def _resolve(
             edge_types,
             ground.nodes,
             account.capacity_delta_atto,
-            lambda: delta_left(terms_of(account), balances(session, account.id, account.window, {})),
+            lambda: delta_left(account.terms, balances(session, account.id, account.window, {})),
         )
     else:
         delta_atto = delta_cost(request.delta)
@@ -268,7 +266,9 @@ def _limit(session: Session, principal: Principal, request: JobRequest, ground: 
     most = [(MAX_NANO_EPSILON, "service"), (_left(session, account), "balance")]
     if policy.max_epsilon_per_job is not None:
         most.append((epsilon_capacity(policy.max_epsilon_per_job), "policy"))
-    for quota in drawn_on(session, account, team=principal.team, project=request.project):
+    for quota in ledger.quotas(
+        session, account, (Scope.TEAM, principal.team), (Scope.PROJECT, request.project)
+    ):
         most.append((_left(session, quota.id), "quota"))
     least = policy.min_epsilon_per_job
     return Limit(*min(most), least=1 if least is None else epsilon_capacity(least))

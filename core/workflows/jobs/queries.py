@@ -24,22 +24,9 @@ from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
 from core.workflows.releases import elsewhere
-from core.workflows.releases.queries import artifacts, get_report, open_artifact
 from graphveil.amounts import format_delta, format_epsilon
 from graphveil.models import jobs as views
 from graphveil.models.plans import Method
-
-__all__ = [
-    "artifacts",
-    "events",
-    "get_job",
-    "get_report",
-    "list_jobs",
-    "methods",
-    "new_job",
-    "open_artifact",
-    "under_way",
-]
 
 UNDER_WAY = (JobState.RUNNING, JobState.PUBLISHING, JobState.QUEUED)
 

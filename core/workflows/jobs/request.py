@@ -18,7 +18,7 @@ from core.publishing.checks import ALWAYS_WRITTEN
 from core.publishing.spec import MAX_PLACE, Size
 from core.settings import Settings
 from core.workflows.common.policies import Slug
-from core.workflows.jobs.assumed import Assume
+from core.workflows.jobs.questions import Assume
 from core.workflows.jobs.targets import Target
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]

@@ -22,14 +22,14 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.jobs.service import check_room
 from core.ledger import service as ledger
+from core.ledger.kinds import Scope
 from core.methods import registry
-from core.methods.shares import shares_of
-from core.privacy.accounting import group_price
 from core.privacy.accounting.events import NANO
-from core.privacy.accounting.guarantee import rounded_up
+from core.privacy.accounting.guarantee import node_prices, rounded_up
 from core.privacy.accounting.plan import ATTO, DECLARED, GuaranteeKind
 from core.privacy.accounting.plan import Cost as PlanCost
 from core.privacy.units import Unit
+from core.publishing.checks import shares_of
 from core.publishing.notices import planned_notices
 from core.publishing.spec import JobSpec
 from core.workflows.common.context import Services
@@ -39,7 +39,6 @@ from core.workflows.jobs import accelerators, declared
 from core.workflows.jobs.prepare import prepare
 from core.workflows.jobs.questions import told
 from core.workflows.jobs.request import JobRequest
-from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
 from graphveil.amounts import format_delta, format_epsilon
 from graphveil.models.plans import Cost, NodePrice, Plan
@@ -76,7 +75,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
             if twin is not None:
                 raise _identical_to(twin) from refusal
             raise
-        drawn = drawn_on(session, dataset.account_id, team=principal.team, project=request.project)
+        named = (Scope.TEAM, principal.team), (Scope.PROJECT, request.project)
+        drawn = ledger.quotas(session, dataset.account_id, *named)
         quotas_after = tuple(preview(quota.id) for quota in drawn)
         slower = accelerators.warning(session, services.settings, prepared.accelerator)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
@@ -121,7 +121,7 @@ def _node_prices(schema: GraphSchema, unit: Unit, cost: PlanCost) -> tuple[NodeP
             epsilon=f"{each.epsilon.normalize():f}",
             delta=rounded_up(each.delta) if each.delta else "0",
         )
-        for each in group_price.node_prices(schema, unit, epsilon, delta)
+        for each in node_prices(schema, unit, epsilon, delta)
     )
 
 

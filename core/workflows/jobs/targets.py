@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from core.errors import InvalidInput, NotAccepted, TargetNotMet
 from core.methods.base import Method, PublicFacts, no_reads
 from core.privacy.accounting.events import MAX_NANO_EPSILON
-from core.workflows.jobs.assumed import Assume, check_assumed
-from core.workflows.jobs.questions import QUESTIONS, Facts, answers, noises_of
+from core.workflows.jobs.questions import QUESTIONS, Assume, Facts, answers, check_assumed, noises_of
 from graphveil.amounts import format_epsilon
 from graphveil.models.plans import Reached, Solved
 

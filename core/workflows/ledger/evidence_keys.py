@@ -13,7 +13,7 @@ from datetime import UTC, date, timedelta
 from sqlalchemy.orm import Session
 
 from core.checks import evidence_keys, signed_heads
-from core.datasets import repository as datasets
+from core.db.session import database_now
 from core.errors import Conflict, StorageError
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -39,7 +39,7 @@ def seed(settings: Settings) -> str:
 
 def today(session: Session) -> date:
     """Tell the day in UTC, by PostgreSQL's clock."""
-    return datasets.database_now(session).astimezone(UTC).date()
+    return database_now(session).astimezone(UTC).date()
 
 
 def certify_if_due(services: Services) -> str | None:

@@ -26,7 +26,7 @@ def list_quotas(services: Services, principal: Principal, dataset_id: str) -> Qu
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = datasets.get(session, principal.tenant, dataset_id)
-        found = sorted(ledger.quotas(session, dataset.account_id), key=quota_name)
+        found = sorted(ledger.quotas(session, dataset.account_id), key=lambda quota: quota.whose)
         return Quotas(items=[ledger.statement(session, quota.id) for quota in found])
 
 
@@ -77,7 +77,7 @@ def open_quota(
     with services.db.transaction() as session:
         dataset = datasets.lock(session, principal.tenant, dataset_id)
         require_open(dataset)
-        standing = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
+        standing = {quota.whose for quota in ledger.quotas(session, dataset.account_id)}
         fresh = (scope, name) not in standing
         if fresh and len(standing) >= services.settings.max_quotas:
             raise Conflict(f"The account has {len(standing)} quotas, which is as many as it may.")
@@ -97,20 +97,6 @@ def open_quota(
 def find_quota(session: Session, account_id: str, scope: str, name: str) -> BudgetAccount:
     """Return the account's quota of that team or project; NotFound."""
     for quota in ledger.quotas(session, account_id):
-        if quota_name(quota) == (scope, name):
+        if quota.whose == (scope, name):
             return quota
     raise NotFound("There is no such quota.", id=f"{scope}/{name}")
-
-
-def drawn_on(
-    session: Session, account_id: str, *, team: str | None, project: str | None
-) -> list[BudgetAccount]:
-    """Find the quotas that a job draws on. They are those of that team and project, without the account
-    itself."""
-    named = {("team", team), ("project", project)}
-    return [quota for quota in ledger.quotas(session, account_id) if quota_name(quota) in named]
-
-
-def quota_name(quota: BudgetAccount) -> tuple[str, str]:
-    """Return the quota's scope and name: whose it is."""
-    return quota.scope, quota.scope_name

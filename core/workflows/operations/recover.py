@@ -19,7 +19,7 @@ from core.outbox import service as outbox
 from core.work import leases
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import sweep
-from core.workflows.datasets import direct_uploads, ingest
+from core.workflows.datasets import direct_uploads, upload
 from core.workflows.jobs.abilities import give_up_methods
 from core.workflows.jobs.accelerators import give_up_waiting
 from core.workflows.operations.leased import ACTOR, KINDS, recover_lost, ring_again
@@ -99,7 +99,7 @@ def recover_direct_uploads(services: Services) -> int:
 
 def recover_uploads(services: Services) -> int:
     """Forget uploads that stopped sending."""
-    return ingest.recover_uploads(services, services.settings.sweep_limit)
+    return upload.recover_uploads(services, services.settings.sweep_limit)
 
 
 def recover_snapshots(services: Services) -> int:

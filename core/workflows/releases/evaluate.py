@@ -14,12 +14,14 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
+from core.db.session import database_now
 from core.errors import InvalidInput, NotFound
 from core.jobs import events, repository
 from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
 from core.outbox.models import Topic
 from core.publishing.spec import EvaluationSpec, Tick
 from core.settings import Settings
+from core.storage.folders import READ_BYTES
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as work
@@ -31,7 +33,7 @@ from core.workflows.datasets.upload import discard
 from core.workflows.jobs import abilities
 from core.workflows.releases import tick_work
 from core.workflows.releases.bundles import MAX_REPORT_BYTES
-from core.workflows.releases.publish import READ_BYTES, seal_context
+from core.workflows.releases.publish import seal_context
 from core.workflows.releases.stored_files import fetch_files
 
 CURATOR_REPORT = "curator.json"
@@ -203,7 +205,7 @@ def take_back_evaluation(session: Session, settings: Settings, row: Evaluation) 
 
 def _end(settings: Settings, session: Session, row: Evaluation, state: EvaluationState) -> None:
     """The evaluation is over; who lost it may go on storing for a while, after which it is swept."""
-    now = repository.database_now(session)
+    now = database_now(session)
     row.state, row.finished_at, row.leased_by = state, now, None
     row.lease_expires_at = now + timedelta(seconds=2 * settings.lease_seconds)
 

@@ -7,10 +7,9 @@ repeated until it succeeds, by whoever comes along, and never charges again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import and_, func, or_
@@ -44,6 +43,7 @@ from core.privacy.accounting.guarantee import MARK
 from core.privacy.accounting.meter import TranscriptEntry
 from core.privacy.accounting.plan import DECLARED, GuaranteeKind
 from core.publishing.spec import JobSpec, Plain
+from core.storage.folders import chunks_of
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as leased
@@ -56,8 +56,6 @@ from core.workflows.jobs import abilities, accelerators
 from core.workflows.releases import elsewhere, settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.webhooks import announcements
-
-READ_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -413,10 +411,3 @@ def _artifact(work: JobWork, file: ReleaseFile) -> Artifact:
         object_key=charged(work, file).target,
         encrypted=file.role is ArtifactRole.PRIVATE,
     )
-
-
-def chunks_of(path: Path) -> Iterator[bytes]:
-    """Read a file in pieces."""
-    with path.open("rb") as file:
-        while chunk := file.read(READ_BYTES):
-            yield chunk

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from core.evaluation.metric import Suite
 from core.streams.models import MissingSteps
 from core.workflows.common.policies import Slug
-from core.workflows.jobs.assumed import Assume
+from core.workflows.jobs.questions import Assume
 from core.workflows.jobs.request import Amount, AskedMethod, plain
 
 

@@ -33,9 +33,9 @@ from core.publishing.settle import check_cost, check_known
 from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
-from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
+from core.workflows.common.policies import Policy, check_least, check_policy, check_stream, policy_of
 from core.workflows.datasets.derivations import stored_marks
-from core.workflows.jobs.ground import check_policy, check_unit, ground_of
+from core.workflows.jobs.ground import check_unit, ground_of
 from core.workflows.streams.requests import StreamRequest
 from graphveil.models.ledger import Budget
 

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, DatasetVersion, VersionState
+from core.db.session import database_now
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.publishing.spec import Tick
@@ -127,7 +128,7 @@ def _announce(session: Session, tenant: str, event: EventType, data: Mapping[str
         return
     payload = {
         "type": str(event),
-        "timestamp": repository.database_now(session).isoformat(),
+        "timestamp": database_now(session).isoformat(),
         "data": dict(data),
     }
     for endpoint in endpoints:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from core.db.session import database_now
 from core.errors import Conflict, LeaseLost, NotFound
 from core.failpoints import reach
 from core.identity.service import Principal, require
@@ -104,7 +105,7 @@ def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> D
             raise Conflict("A catalogue is sent releases alone; publish one, and look at its delivery.")
         payload = {
             "type": str(EventType.TEST),
-            "timestamp": repository.database_now(session).isoformat(),
+            "timestamp": database_now(session).isoformat(),
             "data": {"webhook_id": endpoint.id, "links": {"webhook": f"/v1/webhooks/{endpoint.id}"}},
         }
         row = service.due(session, endpoint, EventType.TEST, payload, attempts=TEST_ATTEMPTS)
@@ -161,7 +162,7 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
                 log.error("secret_unreadable", webhook_id=endpoint.id, error=type(error).__name__)
                 _ended(session, settings, endpoint, row, Outcome(trouble=Trouble.UNSIGNED))
                 continue
-            now = repository.database_now(session)
+            now = database_now(session)
             secrets = signing.valid(kept, now)
             if endpoint.catalogue is not None:
                 job_id = claimed.payload["data"]["job_id"]

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from core import ids
+from core.db.session import database_now
 from core.errors import Conflict, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -146,7 +147,7 @@ def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -
     settings = services.settings
     with services.db.transaction() as session:
         endpoint = _locked(session, principal, endpoint_id)
-        now = repository.database_now(session)
+        now = database_now(session)
         until = now + timedelta(seconds=settings.webhook_rotation_seconds)
         kept = signing.rotated(secrets_of(settings, endpoint), now, until)
         if len(kept) > MAX_SECRETS:

@@ -14,7 +14,6 @@ from core.methods._shared.degrees.counts import noisy_count
 from core.methods.base import Progress
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import CellKey, PrivacyPlan
-from core.privacy.queries import slot_count
 from papers.hetesdg.budget import (
     NOISY_ROWS,
     Shares,
@@ -147,7 +146,7 @@ def _shares(
     nodes = cell.shape.target_count if sides.counted_side == "target" else cell.shape.source_count
     each = 2 if sides.undirected else 1
     if "graph" not in params.release and params.split != "bilevel":
-        return shares(params, nano_epsilon, sides, nodes, ending), each * slot_count(cell.shape)
+        return shares(params, nano_epsilon, sides, nodes, ending), each * cell.shape.slots
     paid = max(1, int(nano_epsilon * params.count_share))
     edges = noisy_count(cell, paid)
     left = nano_epsilon - paid

@@ -46,7 +46,6 @@ from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
-from core.privacy.queries import slot_count
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers._shared.walks.layout import keys_of
@@ -131,7 +130,7 @@ def typed_random(graph: Graph, nano_epsilon: int) -> Graph:
         if cell.shape.undirected:
             raise ValueError("the typed random graph takes sided relations")
         count = noisy_count(cell, nano_epsilon)
-        _, place = distinct(np.array([count]), np.array([slot_count(cell.shape)]), rng)
+        _, place = distinct(np.array([count]), np.array([cell.shape.slots]), rng)
         homogeneous = cell.shape.edge_type.homogeneous
         source, target = np.divmod(place, cell.shape.target_count - homogeneous)
         target += homogeneous & (target >= source)  # the slot of a loop is left out

@@ -15,7 +15,7 @@ from core.graphs.ingest.uploaded import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
 from core.workflows.common.context import Services
-from core.workflows.datasets import ingest
+from core.workflows.datasets import ingest, ingest_work, upload
 from core.workflows.datasets.register import NewDataset, register_dataset
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=6),), edge_types=(EdgeType(),))
@@ -36,9 +36,9 @@ class Curator:
     def send(self, dataset: Dataset, data: bytes | Iterable[bytes] = EDGES, **changes: Any) -> DatasetVersion:
         chunks = [data] if isinstance(data, bytes) else data
         asked: dict[str, Any] = {"part": "edges", "format": "csv", "options": {}, "length": None} | changes
-        return ingest.receive_part(self.services, self.principal, dataset.id, chunks=chunks, **asked)
+        return upload.receive_part(self.services, self.principal, dataset.id, chunks=chunks, **asked)
 
-    def begin(self, version: DatasetVersion, worker: str = "worker-1") -> ingest.IngestWork:
+    def begin(self, version: DatasetVersion, worker: str = "worker-1") -> ingest_work.IngestWork:
         work = ingest.begin_ingest(self.services, version.id, worker)
         assert work is not None
         return work

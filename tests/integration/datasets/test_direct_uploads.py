@@ -25,7 +25,7 @@ from core.identity.service import Principal
 from core.storage.store import open_store
 from core.workflows.common.context import Services
 from core.workflows.datasets import direct_uploads
-from core.workflows.datasets.ingest import recover_uploads
+from core.workflows.datasets.upload import recover_uploads
 from core.workflows.operations import recover
 from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import EDGES, Curator

@@ -22,7 +22,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.stored.whole import read_graph
 from core.identity.models import Role
 from core.outbox.models import Topic
-from core.workflows.datasets import ingest, queries
+from core.workflows.datasets import ingest, ingest_work, queries
 from core.workflows.datasets.register import confirm_schema
 from core.workflows.operations import leased, recover
 from tests.integration.datasets.conftest import EDGES, SCHEMA, Curator
@@ -297,7 +297,7 @@ def test_a_lost_lease_changes_nothing(curator: Curator, work_files: Callable[[],
     leased.heartbeat(curator.services, Topic.INGEST, fast.version_id, fast.attempt)
     assert not slow.folder.exists()
     assert fast.folder.exists()
-    ingest.discard_work(fast)
+    ingest_work.discard_work(fast)
     assert work_files() == []
 
 

@@ -16,7 +16,7 @@ from core.datasets.models import DatasetPart, DatasetVersion
 from core.errors import Conflict, InvalidInput, InvalidTransition, LeaseLost, PayloadTooLarge, UnknownFormat
 from core.outbox.models import OutboxMessage
 from core.workflows.datasets import queries
-from core.workflows.datasets.ingest import recover_uploads
+from core.workflows.datasets.upload import recover_uploads
 from core.workflows.operations.archive import archive_dataset
 from graphveil.models.datasets import Version
 from tests.integration.datasets.conftest import EDGES, Curator

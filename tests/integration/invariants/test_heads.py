@@ -17,8 +17,7 @@ from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.base import Found
-from core.workflows.ledger.invariants.exported import HeadsAreExported
-from core.workflows.ledger.invariants.restored import RestoredWhole
+from core.workflows.ledger.invariants.restored import HeadsAreExported, RestoredWhole
 from core.workflows.ledger.invariants.run import check
 from core.workflows.ledger.verify import verify_all
 from tests.integration.invariants.conftest import SEED

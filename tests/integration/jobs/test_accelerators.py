@@ -19,6 +19,7 @@ from core.workflows.common.context import Services
 from core.workflows.jobs import accelerators, queries, turns
 from core.workflows.jobs.submit import JobRequest, plan_job
 from core.workflows.releases import publish
+from core.workflows.releases import queries as release_queries
 from tests.support.inline import taken
 from tests.support.methods import answering
 from tests.support.releases import job_row, ready_dataset
@@ -141,7 +142,7 @@ def test_the_report_of_a_job_that_gains_from_a_gpu_says_that_there_was_none(
     for gains["to"] in (Accelerator.USEFUL, Accelerator.NONE):
         job = queued_by(services, principal, dataset.id, gains["to"], method=METHOD)
         assert taken(services.settings, Topic.RUN, job.id)
-        report = queries.get_report(services, principal, job.id)
+        report = release_queries.get_report(services, principal, job.id)
         assert report["public"]["provenance"]["computed_on"] == "cpu"
         codes.append([each["code"] for each in report["public"]["caveats"]])
     assert ["without_accelerator" in each for each in codes] == [True, False]

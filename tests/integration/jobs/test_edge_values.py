@@ -13,9 +13,9 @@ from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services
-from core.workflows.jobs.queries import get_report, open_artifact
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.jobs.submit import JobRequest, plan_job
+from core.workflows.releases.queries import get_report, open_artifact
 from tests.support.inline import taken
 from tests.support.releases import NODES, job_row, queued_job, ready_dataset, spent, violations
 

@@ -20,6 +20,7 @@ from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.releases import publish
+from core.workflows.releases import queries as release_queries
 from tests.support.releases import queued_job, ready_dataset, spent
 
 
@@ -99,9 +100,9 @@ def test_other_tenants_see_nothing_and_auditors_no_jobs(services: Services, prin
     calls = (
         lambda who: job_queries.get_job(services, who, job.id),
         lambda who: job_queries.events(services, who, job.id),
-        lambda who: job_queries.get_report(services, who, job.id),
-        lambda who: job_queries.artifacts(services, who, job.id),
-        lambda who: job_queries.open_artifact(services, who, job.id, "nodes.parquet"),
+        lambda who: release_queries.get_report(services, who, job.id),
+        lambda who: release_queries.artifacts(services, who, job.id),
+        lambda who: release_queries.open_artifact(services, who, job.id, "nodes.parquet"),
         lambda who: cancel_job(services, who, job.id),
     )
     auditor = dataclasses.replace(principal, roles=frozenset({Role.AUDITOR}))
@@ -118,13 +119,13 @@ def test_a_job_without_a_release_says_why_there_is_no_report(
     dataset = ready_dataset(services, principal)
     job = queued_job(services, principal, dataset.id)
     with pytest.raises(JobNotFinished) as early:
-        job_queries.get_report(services, principal, job.id)
+        release_queries.get_report(services, principal, job.id)
     assert early.value.members == {"state": "queued", "retry_after": services.settings.poll_after_seconds}
     work = publish.begin_job(services, job.id, "w")
     assert work is not None
     publish.fail_job(services, work, JobReason.GENERATOR_FAILED)
     with pytest.raises(JobFailed) as late:
-        job_queries.open_artifact(services, principal, job.id, "nodes.parquet")
+        release_queries.open_artifact(services, principal, job.id, "nodes.parquet")
     assert late.value.members == {"state": "failed", "reason": "generator_failed"}
 
 
@@ -144,7 +145,7 @@ def test_a_failed_job_says_what_became_of_its_budget(
     assert seen.budget is not None
     assert seen.budget.outcome == ("spent" if opened else "returned")
     with pytest.raises(JobFailed) as refused:
-        job_queries.get_report(services, principal, job.id)
+        release_queries.get_report(services, principal, job.id)
     said = "its whole cost stays charged" if opened else "The whole reservation has returned."
     assert said in refused.value.message
 

@@ -11,7 +11,7 @@ import pytest
 from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
-from core.workflows.jobs import queries as job_queries
+from core.workflows.releases import queries as release_queries
 from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset
 from worker.kinds import base
@@ -58,7 +58,7 @@ def test_a_suite_that_is_too_much_leaves_the_quick_one(
     assert take(process, Topic.EVALUATE, job.id, lambda: False)
     assert seen == ran
     assert list(process.folder.glob("evaluation-*")) == []
-    curator = job_queries.get_report(services, principal, job.id)["curator"]
+    curator = release_queries.get_report(services, principal, job.id)["curator"]
     assert curator["status"] == state
     if state == "done":
         assert curator["suite"] == "quick"

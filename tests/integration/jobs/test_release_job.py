@@ -16,6 +16,7 @@ from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.jobs import queries as job_queries
 from core.workflows.releases import bundles
+from core.workflows.releases import queries as release_queries
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 from worker.process import open_process
 from worker.work import take
@@ -60,7 +61,7 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     job = queued_job(services, principal, dataset.id, formats=["parquet", "graphml"], label="first")
     assert spent(services, job) == ("0", "1")
     with pytest.raises(JobNotFinished):
-        job_queries.get_report(services, principal, job.id)
+        release_queries.get_report(services, principal, job.id)
 
     process = open_process(services.settings)
     assert take(process, Topic.RUN, job.id, never)
@@ -74,13 +75,13 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     assert list(process.folder.glob("release-*")) == []
 
     requester = dataclasses.replace(principal, roles=frozenset({Role.REQUESTER}))
-    files = job_queries.artifacts(services, requester, job.id)
+    files = release_queries.artifacts(services, requester, job.id)
     # Whether nodes are grouped hangs on what was read.
     assert [a.name for a in files if a.name != "measurement_groups.parquet"] == [
         "edges.parquet", "graph.graphml", "measurements.json", "measurements.parquet", "nodes.parquet",
         "public.json", "schema.json",
     ]  # fmt: skip
-    artifact, chunks = job_queries.open_artifact(services, requester, job.id, "edges.parquet")
+    artifact, chunks = release_queries.open_artifact(services, requester, job.id, "edges.parquet")
     assert len(b"".join(chunks)) == artifact.size_bytes
     with services.db.transaction() as session:
         entry = ledger.terminal_of(session, row.reservation_id)
@@ -90,33 +91,33 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     assert "private/alignment.parquet" in entry.digests
     for hidden in ("private/alignment.parquet", "curator.json", "nothing"):
         with pytest.raises(NotFound):
-            job_queries.open_artifact(services, requester, job.id, hidden)
+            release_queries.open_artifact(services, requester, job.id, hidden)
 
-    report = job_queries.get_report(services, requester, job.id)
+    report = release_queries.get_report(services, requester, job.id)
     assert "curator" not in report
     assert report["public"]["guarantee"]["epsilon"] == "1"
     assert report["public"]["charge"]["charged"] == {"epsilon": 10**9}
     assert report["public"]["charge"]["remaining_epsilon"] == "3"
     assert report["public"]["charge"]["charged_at"] is None
     # What was stored with the release is served as it is, with the charge and the dataset's name.
-    _, chunks = job_queries.open_artifact(services, requester, job.id, "public.json")
+    _, chunks = release_queries.open_artifact(services, requester, job.id, "public.json")
     stored = json.loads(b"".join(chunks))
     assert (stored["charge"], stored["provenance"]["dataset_name"]) == (None, None)
     stored["charge"] = report["public"]["charge"]
     stored["provenance"]["dataset_name"] = report["public"]["provenance"]["dataset_name"]
     assert report["public"] == stored
-    assert job_queries.get_report(services, principal, job.id)["curator"] == {"status": "pending"}
+    assert release_queries.get_report(services, principal, job.id)["curator"] == {"status": "pending"}
 
     assert take(process, Topic.EVALUATE, job.id, never)
-    curator = job_queries.get_report(services, principal, job.id)["curator"]
+    curator = release_queries.get_report(services, principal, job.id)["curator"]
     assert curator["status"] == "done"
     assert "comparison" in curator
     sealed = next(key for key in stored_keys(services, f"releases/{job.id}") if "evaluation" in key)
     assert b"comparison" not in b"".join(services.store.get(sealed))
-    _, chunks = job_queries.open_artifact(services, principal, job.id, "curator.json")
+    _, chunks = release_queries.open_artifact(services, principal, job.id, "curator.json")
     assert "comparison" in json.loads(b"".join(chunks))
     with pytest.raises(NotFound):
-        job_queries.open_artifact(services, requester, job.id, "curator.json")
+        release_queries.open_artifact(services, requester, job.id, "curator.json")
 
     seen = job_queries.get_job(services, requester, job.id)
     assert (seen.started_at, seen.finished_at, seen.attempt, seen.evaluation) == (None,) * 4

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from core.datasets.models import Dataset
+from core.db.session import database_now
 from core.errors import (
     AccountBlocked,
     DatasetNotReady,
@@ -40,10 +41,11 @@ from core.privacy.units import Unit
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.jobs.cancel import cancel_job
-from core.workflows.jobs.queries import artifacts, get_job, get_report, open_artifact
+from core.workflows.jobs.queries import get_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import publish
+from core.workflows.releases.queries import artifacts, get_report, open_artifact
 from tests.support.inline import taken
 from tests.support.methods import MadeUp
 from tests.support.releases import NODES, job_row, queued_job, ready_dataset, spent, stored_keys, violations
@@ -235,7 +237,7 @@ def test_a_blocked_account_takes_no_sample_and_samples_do_not_unblock(services, 
     with services.db.transaction() as session:
         account = session.get_one(BudgetAccount, source.account_id)
         assert account.consecutive_give_backs == 2, "a sample is no success of a read"
-        account.blocked_at = repository.database_now(session)
+        account.blocked_at = database_now(session)
     with pytest.raises(AccountBlocked):
         ask(services, principal, source.id, "s2")
 

@@ -28,10 +28,11 @@ from core.workflows.datasets.sensitive_links import receive_list
 from core.workflows.datasets.upload import receive_part
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.menu import MenuEntry, MenuRequest, plan_menu
-from core.workflows.jobs.queries import artifacts, events, get_job, get_report, open_artifact
+from core.workflows.jobs.queries import events, get_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import sharded
+from core.workflows.releases.queries import artifacts, get_report, open_artifact
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import taken
 from tests.support.releases import (

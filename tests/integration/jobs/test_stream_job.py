@@ -14,7 +14,7 @@ from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.datasets.upload import receive_part
-from core.workflows.jobs import queries as job_queries
+from core.workflows.releases import queries as release_queries
 from tests.support.releases import job_row, queued_job, violations
 from worker.process import open_process
 from worker.work import take
@@ -53,7 +53,7 @@ def test_a_stream_is_charged_by_timestamp_and_written_in_every_format(
     assert take(open_process(services.settings), Topic.RUN, job.id, lambda: False)
     assert job_row(services, job.id).state == "published"
 
-    names = {artifact.name for artifact in job_queries.artifacts(services, principal, job.id)}
+    names = {artifact.name for artifact in release_queries.artifacts(services, principal, job.id)}
     extra = {f"graph.{formats.get(name).extensions[0]}" for name in wanted if name != "parquet"}
     extra |= {
         f"nodes.{name}" for name in ("csv", "tsv")
@@ -66,6 +66,6 @@ def test_a_stream_is_charged_by_timestamp_and_written_in_every_format(
     assert statement.charged.nano_epsilon == 10**9  # the fullest window
     assert statement.steps is not None
     assert statement.steps.charged_nano_epsilon == (5 * 10**8,) * STEPS
-    guarantee = job_queries.get_report(services, principal, job.id)["public"]["guarantee"]
+    guarantee = release_queries.get_report(services, principal, job.id)["public"]["guarantee"]
     assert (guarantee["unit"], guarantee["window"], guarantee["epsilon"]) == ("w-event", 2, "1")
     assert violations(services) == []

@@ -23,7 +23,7 @@ from core.outbox.models import OutboxMessage, Topic
 from core.privacy.accounting.plan import SET_ASIDE, SINCE_BEFORE
 from core.storage.sealed import MAGIC, seal
 from core.workflows.common.context import Services
-from core.workflows.jobs import queries as job_queries
+from core.workflows.releases import queries as release_queries
 from core.workflows.releases.publish import begin_job, fail_job, seal_context
 from core.workflows.releases.tick_work import _fetch_previous, _snapshot
 from core.workflows.streams.queries import combined, list_snapshots
@@ -88,10 +88,10 @@ def test_a_stream_from_its_opening_to_its_download(
             assert files[name].encrypted
             assert next(iter(services.store.get(files[name].object_key))).startswith(MAGIC)
             with pytest.raises(NotFound):
-                job_queries.open_artifact(services, principal, job_id, name)
+                release_queries.open_artifact(services, principal, job_id, name)
 
     # a tick follows from those before it: its report promises what the stream does, and names its own charge
-    public = job_queries.get_report(services, requester, job_ids[2])["public"]
+    public = release_queries.get_report(services, requester, job_ids[2])["public"]
     assert (public["guarantee"]["unit"], public["guarantee"]["epsilon"]) == ("w-event", "3")
     assert (public["provenance"]["stream_id"], public["provenance"]["step"]) == (stream.id, 2)
     assert "one_snapshot_of_a_stream" in {notice["code"] for notice in public["caveats"]}
@@ -315,7 +315,7 @@ def test_a_method_without_a_state_publishes_a_stream_too(services: Services, pri
         view, _ = send(services, principal, each, step)
         assert publish(services, view.job_id)
         assert seen(services, principal, each, step).state == "published"
-    report = job_queries.get_report(services, principal, seen(services, principal, stream, 0).job_id)
+    report = release_queries.get_report(services, principal, seen(services, principal, stream, 0).job_id)
     assert report["public"]["provenance"]["chosen_because"] == stream.chosen_because
     with services.db.transaction() as session:
         names = [file.name for file in jobs.artifacts(session, seen(services, principal, plain, 10).job_id)]

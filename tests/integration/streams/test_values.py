@@ -15,7 +15,7 @@ from core.graphs.schema.edge_attributes import EdgeAttribute
 from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
-from core.workflows.jobs.queries import get_report, open_artifact
+from core.workflows.releases.queries import get_report, open_artifact
 from core.workflows.streams.lifecycle import plan_stream
 from core.workflows.streams.queries import combined
 from core.workflows.streams.report import stream_report

@@ -9,8 +9,16 @@ import pytest
 
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.workflows.jobs.assumed import Assume, check_assumed
-from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, answers, hubs_found, ladder_within
+from core.workflows.jobs.questions import (
+    QUESTIONS,
+    SHAPE,
+    Assume,
+    Facts,
+    answers,
+    check_assumed,
+    hubs_found,
+    ladder_within,
+)
 
 NODES = 2000
 DRAWS = 200_000

@@ -14,8 +14,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
 from core.methods.base import Method, PublicFacts
 from core.privacy.units import Unit
-from core.workflows.jobs.assumed import Assume
-from core.workflows.jobs.questions import QUESTIONS
+from core.workflows.jobs.questions import QUESTIONS, Assume
 from core.workflows.jobs.targets import Limit, Search, Target, solve
 
 NANO = 10**9

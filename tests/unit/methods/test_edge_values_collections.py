@@ -15,9 +15,8 @@ import pytest
 from core.errors import InvalidInput
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.ingest.uploaded import canonicalise
-from core.graphs.schema import Collection, CollectionGraph, GraphSchema
+from core.graphs.schema import EVERY, Collection, CollectionGraph, GraphSchema
 from core.graphs.schema.edge_attributes import EdgeAttribute
-from core.graphs.schema.together import EVERY
 from core.graphs.stored.whole import read_graph, write_graph
 from core.graphs.uploads.files import UploadedFile
 from core.graphs.views.joined import joined, parted

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, Collection, CollectionGraph, GraphSchema
-from core.graphs.schema.together import EVERY
+from core.graphs.schema import EVERY, Attribute, Collection, CollectionGraph, GraphSchema
 from core.graphs.stored.whole import write_graph
 from core.graphs.views.joined import joined
 from core.methods import registry

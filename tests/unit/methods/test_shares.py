@@ -9,9 +9,8 @@ import pytest
 from core.errors import InvalidInput
 from core.methods import registry
 from core.methods.base import Parameters, PublicFacts
-from core.methods.shares import shares_of
 from core.privacy.units import Unit
-from core.publishing.checks import checked_params
+from core.publishing.checks import checked_params, shares_of
 from tests.support.generating import NANO, graph_of
 
 DIVIDING = {

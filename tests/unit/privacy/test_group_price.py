@@ -9,7 +9,7 @@ import pytest
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.schema.edge_attributes import EdgeAttribute
-from core.privacy.accounting.group_price import edges_of_node, node_prices
+from core.privacy.accounting.guarantee import edges_of_node, node_prices
 from core.privacy.units import Unit
 
 ONE, NONE = Decimal(1), Decimal(0)

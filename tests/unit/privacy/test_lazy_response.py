@@ -14,7 +14,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms import lazy_response
 from core.privacy.mechanisms.lazy_response import beginning, bits, respond
 from core.privacy.mechanisms.randomised_response import WORD, Flips, _slots
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
@@ -36,7 +36,7 @@ def answers(shape, ranks, response):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_slot_is_flipped_by_its_own_coin(shape):
     """Over fresh keys: the number of flips of a slot, and of a pair of slots together, is binomial."""
-    ranks, rounds = np.arange(slot_count(shape)), 200
+    ranks, rounds = np.arange(shape.slots), 200
     present = ranks % 5 == 0
     source, target = _slots(ranks[present], shape)
     flips = np.zeros(len(ranks))
@@ -57,11 +57,11 @@ def test_every_slot_is_flipped_by_its_own_coin(shape):
 def test_a_key_answers_the_same_however_often_it_is_asked():
     shape = SHAPES[0]
     response = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS, 0)
-    first = answers(shape, np.arange(slot_count(shape)), response)
-    backwards = answers(shape, np.arange(slot_count(shape))[::-1], response)[::-1]
+    first = answers(shape, np.arange(shape.slots), response)
+    backwards = answers(shape, np.arange(shape.slots)[::-1], response)[::-1]
     assert (first == backwards).all()
     again = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS, 0)
-    assert (answers(shape, np.arange(slot_count(shape)), again) != first).any()
+    assert (answers(shape, np.arange(shape.slots), again) != first).any()
 
 
 def test_a_slot_s_coin_is_the_function_of_its_message(monkeypatch):

@@ -26,7 +26,7 @@ from core.privacy.mechanisms.randomised_response import (
     check_size,
     flip,
 )
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.groups import examples, in_part
@@ -89,7 +89,7 @@ def test_flips_outside_the_bounds_are_refused(add, drop):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_slot_has_one_place_and_no_loop(shape):
-    count = slot_count(shape)
+    count = shape.slots
     source, target = _slots(np.arange(count), shape)
     assert (_ranks(source, target, shape) == np.arange(count)).all()
     pairs = set(zip(source.tolist(), target.tolist(), strict=True))
@@ -104,7 +104,7 @@ def test_every_slot_has_one_place_and_no_loop(shape):
 @settings(max_examples=examples(200))
 def test_places_are_exact_in_the_largest_universe(n, data):
     shape = Shape(EdgeType(), n, n)
-    rank = data.draw(st.integers(0, slot_count(shape) - 1))
+    rank = data.draw(st.integers(0, shape.slots - 1))
     source, target = _slots(np.array([rank]), shape)
     assert 0 <= source[0] < target[0] < n
     assert int(target[0]) * (int(target[0]) - 1) // 2 + int(source[0]) == rank
@@ -159,7 +159,7 @@ def test_hits_are_distinct_and_uniform(threshold):
 @in_part("shape", SHAPES, 1)
 def test_every_slot_flips_by_its_own_coin(shape):
     """Against the definition: present slots stay with 1 - p_drop, absent ones appear with p_add."""
-    count, rounds = slot_count(shape), 6_000
+    count, rounds = shape.slots, 6_000
     present = np.arange(count) % 3 == 0
     source, target = _slots(np.flatnonzero(present), shape)
     order = np.lexsort((target, source))
@@ -184,10 +184,10 @@ def test_an_empty_and_a_full_cell():
     flips = Flips.symmetric(NANO)
     nothing = np.empty(0, dtype=np.int64)
     s, t = flip(nothing, nothing, shape, flips)
-    assert len(s) == len(t) <= slot_count(shape)
-    source, target = _slots(np.arange(slot_count(shape)), shape)
+    assert len(s) == len(t) <= shape.slots
+    source, target = _slots(np.arange(shape.slots), shape)
     s, _ = flip(source, target, shape, flips)
-    assert len(s) <= slot_count(shape)
+    assert len(s) <= shape.slots
 
 
 def test_too_many_additions_are_refused_before_anything_is_read():

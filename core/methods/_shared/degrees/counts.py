@@ -9,7 +9,6 @@ import numpy as np
 
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import slot_count
 from core.privacy.session.counted import CountedCell
 
 BISECTIONS = 64  # past the last bit of any shift
@@ -24,7 +23,7 @@ def noisy_count(cell: CountedCell, nano_epsilon: int, decides: float | None = No
     ``decides``: as of ``laplace``.
     """
     noisy = cell.laplace("edge_count", nano_epsilon=nano_epsilon, purpose="edge count", decides=decides)
-    return int(np.clip(noisy[0], 0, slot_count(cell.shape)))
+    return int(np.clip(noisy[0], 0, cell.shape.slots))
 
 
 def summed_variance(numbers: int, nano_epsilon: int, multiplicity: int) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from core.methods._shared.degrees import counts
 from core.methods._shared.frame.plan import divide
 from core.privacy.accounting.flips import MOST_ABOUT, Flips
-from core.privacy.queries import slot_count
 from core.privacy.session.private_graph import PrivateCell
 
 
@@ -42,6 +41,6 @@ def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
     appear.
     """
     about = min(edges, MOST_ABOUT)
-    flips = Flips.balanced(nano_epsilon // cell.multiplicity, about, slot_count(cell.shape))
+    flips = Flips.balanced(nano_epsilon // cell.multiplicity, about, cell.shape.slots)
     ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="balanced flips", flips=flips)
     return Flipped(ends, edges, flips)

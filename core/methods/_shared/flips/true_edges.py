@@ -15,7 +15,7 @@ from core.methods._shared.flips.worth import guessed_edges
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.flips import WORD, Flips
 from core.privacy.accounting.plan import PrivacyPlan
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.units import edges_of_unit
 
 UNEQUAL = 5.0
@@ -46,7 +46,7 @@ def true_share(shape: Shape, nano_epsilon: int, edges: int | None = None) -> Tru
     of prior probability r that comes out as y is sampled with its posterior P(edge | y), so that the share is
     the sum of P(y) P(edge | y)^2 over slots and answers, over that of r.
     """
-    slots = slot_count(shape)
+    slots = shape.slots
     if edges is None:
         edges = guessed_edges(shape.edge_type, shape.source_count, shape.target_count)
     if slots < 1 or edges < 1:
@@ -128,7 +128,7 @@ def kept_shares(
             continue  # an unprotected access, or a further step of a relation
         relation = schema.edge_type(allotment.edge_type)
         sizes = nodes[relation.source], nodes[relation.target]
-        slots, edges = slot_count(Shape(relation, *sizes)), guessed_edges(relation, *sizes)
+        slots, edges = Shape(relation, *sizes).slots, guessed_edges(relation, *sizes)
         if min(slots, edges) > 0:
             flips = flips_for(nano, edges_of_unit(plan.unit, relation), edges, slots)
             share = kept_share(flips, edges, slots)

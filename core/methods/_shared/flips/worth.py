@@ -6,7 +6,7 @@ import math
 
 from core.graphs.schema import EdgeType
 from core.privacy.accounting.events import NANO
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 EDGES_A_NODE = 2
 """Edges for each node that a cell is guessed to have, where no bound is declared. A wrong guess costs
@@ -24,14 +24,14 @@ def guessed_edges(relation: EdgeType, sources: int, targets: int) -> int:
     """
     nodes = sources + (0 if relation.homogeneous else targets)
     edges = relation.edge_bound or EDGES_A_NODE * nodes
-    most = sources if relation.functional else slot_count(Shape(relation, sources, targets))
+    most = sources if relation.functional else Shape(relation, sources, targets).slots
     return max(0, min(edges, most))
 
 
 def log_odds(shape: Shape) -> float:
     """Compute ln(slots / edges) with :func:`guessed_edges`, at least 1."""
     edges = guessed_edges(shape.edge_type, shape.source_count, shape.target_count)
-    return max(1.0, math.log(max(slot_count(shape), 1) / max(edges, 1)))
+    return max(1.0, math.log(max(shape.slots, 1) / max(edges, 1)))
 
 
 def strength(shape: Shape, nano_epsilon: int, multiplicity: int) -> float:

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from core.errors import NotAccepted
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import EVERY, GraphSchema
 from core.graphs.schema.node_bins import node_bins, synthesised, vectors
-from core.graphs.schema.together import EVERY, node_type_of
 from core.methods._shared.frame.model import StoredCells, same_columns
 from core.methods._shared.node_values import share as value_share
 from core.methods._shared.node_values.blocks import shares_of_part
@@ -186,7 +185,7 @@ def _of_graphs(
     """
     graphs = tuple(each.name for each in graph.schema.edge_types if each.name in rows)
     reads, granted = graph.node_values_together(graphs), next(iter(rows.values()))
-    kind, counts = node_type_of(graph.schema, EVERY), [graph.node_count(each) for each in graphs]
+    kind, counts = graph.schema.node_type_or_every(EVERY), [graph.node_count(each) for each in graphs]
     cuts, names = np.cumsum(counts)[:-1], tuple(each.name for each in synthesised(kind))
     values: dict[tuple[str, int | None], Any] = {}
     groups: dict[str, Any] = {}

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.graphs.schema import GraphSchema, NodeType
+from core.graphs.schema import EVERY, GraphSchema, NodeType
 from core.graphs.schema.node_bins import moved_by, synthesised, vectors
-from core.graphs.schema.together import EVERY, node_type_of
 from core.late import late
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.frame.stages import Share, Stage
@@ -98,7 +97,7 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     if schema.collection is not None and rows:  # which are read together
         rows = {EVERY: min(rows.values(), key=lambda each: each.nano_epsilon)}
     for name, own in rows.items():
-        kind = node_type_of(schema, name)
+        kind = schema.node_type_or_every(name)
         reads += vector_reads(kind, own)
         count = len(synthesised(kind))
         if not count:

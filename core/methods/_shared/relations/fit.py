@@ -19,7 +19,6 @@ from core.methods._shared.slots import evidence
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.lazy_response import room_for
-from core.privacy.queries import slot_count
 from core.privacy.session.private_graph import PrivateCell
 
 
@@ -86,7 +85,7 @@ def fit_relation(
                 fitted[side] = over_steps(noisy[side], values, scale, rng)
     columns: list[Columns] = []
     for i in range(len(cells)):
-        ceiling = shape.source_count if functional else slot_count(shape)
+        ceiling = shape.source_count if functional else shape.slots
         count = paid_count(int(counts[i][0]), {side: noisy[side][i] for side in sides}, budget, ceiling)
         total = 2 * count if shape.undirected else count
         whole = {side: summing_to(fitted[side][i], total, most[side], rng) for side in sides}

@@ -12,7 +12,7 @@ import numpy as np
 from core.methods._shared.matching.pairs import pack
 from core.methods._shared.matching.placing import place
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 TRIES = 100  # swaps tried for a pair of ends that fits nowhere, each time
 SWEEPS = 2  # more would cost much where pairs occur once and popular nodes have met nearly all
@@ -37,7 +37,7 @@ def matched(
     frame = _Frame(shape)
     degrees = frame.degrees(source_degrees, target_degrees)
     edges = frame.edges(degrees)
-    if not _some(taken) and 2 * edges > slot_count(shape):
+    if not _some(taken) and 2 * edges > shape.slots:
         # Most slots are taken: the absent ones are matched instead, which is never stuck.
         absent = matched(*frame.apart(frame.most() - degrees), shape, rng)
         return np.setdiff1d(frame.every_slot(), absent, assume_unique=True)
@@ -71,7 +71,7 @@ def completed(
     degrees = frame.degrees(source_degrees, target_degrees)
     keys = frame.outward(_paired(frame, frame.inward(keys), degrees, wanted, frame.forbidden(taken), rng))
     used = keys if taken is None else joined(keys, taken)
-    wanted = min(wanted, slot_count(shape) - len(used) + len(keys))
+    wanted = min(wanted, shape.slots - len(used) + len(keys))
     for turn in range(SCATTERS):
         if len(keys) >= wanted:
             break

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.privacy.accounting.flips import WORD, Flips
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell
@@ -34,7 +34,7 @@ PURPOSE = "evidence"
 def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
     """Compute the expected number of flipped absent slots, rounded up. Public facts only."""
     flips = Flips.symmetric(nano_epsilon // multiplicity)
-    return -(-slot_count(shape) * flips.add // WORD)
+    return -(-shape.slots * flips.add // WORD)
 
 
 def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) -> Columns:

@@ -16,7 +16,6 @@ import numpy as np
 from core.graphs.columns.tables import EdgeTable, EdgeValues
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
-from core.graphs.schema.together import relation_of
 from core.graphs.schema.value_bins import ValueBins, bins_of
 from core.graphs.views.joined import joined, parted
 from core.graphs.views.records import number_of_records, with_numbers
@@ -67,7 +66,7 @@ def dressed(graph: Graph, tables: StoredCells, rng: Rng) -> Graph:
     """
     edges = dict(graph.edges)
     for name in dict.fromkeys(name for name, _ in tables.cells):
-        relation = relation_of(graph.schema, name)
+        relation = graph.schema.edge_type_or_every(name)
         first = tables.cells[name, 0]
         if "graphs" in first:  # of a collection: values of all graphs together
             graphs = [graph.schema.edge_types[place].name for place in first["graphs"].tolist()]

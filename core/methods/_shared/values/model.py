@@ -12,8 +12,7 @@ import numpy as np
 
 from core.graphs.columns.tables import EdgeTable
 from core.graphs.graph import Graph
-from core.graphs.schema import EdgeType
-from core.graphs.schema.together import EVERY, relation_of
+from core.graphs.schema import EVERY, EdgeType
 from core.graphs.views.joined import joined
 from core.graphs.views.records import with_numbers
 from core.methods._shared.frame.columns import Columns
@@ -229,7 +228,7 @@ def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
     known = [each.name for each in graph.schema.edge_types]
     graphs = tuple(name for name in known if name in granted)
     places = np.array([place for place, name in enumerate(known) if name in granted], dtype=np.int32)
-    relation = relation_of(graph.schema, EVERY)
+    relation = graph.schema.edge_type_or_every(EVERY)
 
     reads = partial(graph.edge_values_together, graphs)
     return [_Asked(relation, min(granted.values()), reads, graphs, places)]

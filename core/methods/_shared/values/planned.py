@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.graphs.schema import GraphSchema
-from core.graphs.schema.together import EVERY, relation_of
+from core.graphs.schema import EVERY, GraphSchema
 from core.methods._shared.values import share as value_share
 from core.methods._shared.values.fit import costs_of
 from core.privacy.accounting.plan import PlannedRead
@@ -20,7 +19,7 @@ def value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> 
     if schema.collection is not None and granted:  # which are read together
         granted = {EVERY: min(granted.values())}
     for name, nano_epsilon in granted.items():
-        relation = relation_of(schema, name)
+        relation = schema.edge_type_or_every(name)
         steps = (None,) if name == EVERY else schema.steps_of(name)
         cells = len(charged_together(unit, steps))
         queries = ["value_histogram", "values_by_classes", *(["values_by_step"] if len(steps) > 1 else [])]

@@ -70,3 +70,23 @@ class EndingsAgree(SqlPromise):
         WHERE b.kind = 'reserve'
             AND (j.id IS NULL OR (j.reservation_id <> b.reservation_id AND e.kind IS DISTINCT FROM 'release'))
     """
+
+
+class KeysMakeOne(SqlPromise):
+    """L4: O(jobs + streams + audits). The unique indexes say the same; this does not trust them."""
+
+    name = "keys_make_one"
+    promise = "No jobs, streams or audits of a tenant share an idempotency key, and no jobs a reservation."
+    broken = """
+        SELECT tenant, min(id) AS subject, count(*) || ' jobs share its idempotency key' AS detail
+        FROM jobs GROUP BY tenant, idempotency_key HAVING count(*) > 1
+        UNION ALL
+        SELECT tenant, min(id), count(*) || ' streams share its idempotency key'
+        FROM streams GROUP BY tenant, idempotency_key HAVING count(*) > 1
+        UNION ALL
+        SELECT tenant, min(id), count(*) || ' audits share its idempotency key'
+        FROM audits GROUP BY tenant, idempotency_key HAVING count(*) > 1
+        UNION ALL
+        SELECT min(tenant), min(id), count(*) || ' jobs share its reservation'
+        FROM jobs GROUP BY reservation_id HAVING count(*) > 1
+    """

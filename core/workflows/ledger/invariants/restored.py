@@ -1,4 +1,4 @@
-"""No restore of a backup has made the ledger forget."""
+"""No restore of a backup has made the ledger forget, and signed heads leave often enough to tell."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ class RestoredWhole:
             if total <= limit:
                 findings.append(finding)
         return Found(total, tuple(findings))
+
+
+class HeadsAreExported:
+    """L15: heads are exported often enough. Without a young document a restore of the database could forget
+    unseen. O(accounts)."""
+
+    name = "heads_exported"
+    promise = "Where heads are signed, the newest document outside the database is young enough."
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def check(self, session: Session, limit: int) -> Found:
+        """As :meth:`core.workflows.ledger.invariants.base.Promise.check`."""
+        findings = tuple(head_exports.overdue(self._services, session))
+        return Found(len(findings), findings[:limit])

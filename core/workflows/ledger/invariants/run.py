@@ -15,17 +15,15 @@ from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.accounts import AccountsStay, ExposureLasts
 from core.workflows.ledger.invariants.base import Found, Promise
 from core.workflows.ledger.invariants.costs import CostsArePlanned, CostsAreRecorded, UnitsAgree
-from core.workflows.ledger.invariants.exported import HeadsAreExported
 from core.workflows.ledger.invariants.guards import GuardsStand
-from core.workflows.ledger.invariants.keys import KeysMakeOne
 from core.workflows.ledger.invariants.ledger import ledger_promises
 from core.workflows.ledger.invariants.releases import (
     DeclarationsReadNothing,
     ReleasesAreCharged,
     SamplesAreFree,
 )
-from core.workflows.ledger.invariants.reservations import EndingsAgree, HoldsHaveJobs
-from core.workflows.ledger.invariants.restored import RestoredWhole
+from core.workflows.ledger.invariants.reservations import EndingsAgree, HoldsHaveJobs, KeysMakeOne
+from core.workflows.ledger.invariants.restored import HeadsAreExported, RestoredWhole
 from core.workflows.ledger.invariants.streams import StreamsKeepTheirWindows
 
 log = get_logger(__name__)

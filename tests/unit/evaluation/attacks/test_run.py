@@ -181,7 +181,8 @@ def test_steps_and_directions_fold_into_one_static_graph_and_public_relations_ar
 
 
 def test_targets_stay_within_each_attacks_limit(original, other, monkeypatch):
-    monkeypatch.setattr(run.heuristics, "SCORERS", (run.heuristics.PreferentialAttachment(max_targets=100),))
+    monkeypatch.setattr(run.heuristics.PreferentialAttachment, "max_targets", 100)
+    monkeypatch.setattr(run.heuristics, "SCORERS", (run.heuristics.PreferentialAttachment(),))
     row = by_name(run_attacks(original, other, Suite.STANDARD, quiet))["preferential_attachment"]
     assert (row["positives"], row["negatives"]) == (50, 50)
 

@@ -9,7 +9,7 @@ from core.privacy.accounting.events import LAZY_RESPONSE, NANO, Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.mechanisms.randomised_response import WORD, Flips
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
@@ -35,7 +35,7 @@ def test_materialised_evidence_is_the_slots_that_came_out_present():
     assert (np.diff(columns["y"]) > 0).all()
     flips = Flips.symmetric(2 * NANO)
     assert evidence.flips_of(columns) == flips
-    p, slots = flips.add / WORD, slot_count(cell.shape)
+    p, slots = flips.add / WORD, cell.shape.slots
     stays, appear = np.isin(true, columns["y"]).sum(), (~np.isin(columns["y"], true)).sum()
     assert stays / len(true) == pytest.approx(1 - p, abs=6 * np.sqrt(p * (1 - p) / len(true)))
     absent = slots - len(true)

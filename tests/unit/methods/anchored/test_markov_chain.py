@@ -15,7 +15,7 @@ from core.methods._shared.slots.markov_chain import rewired
 from core.privacy.accounting.events import NANO
 from core.privacy.mechanisms import lazy_response
 from core.privacy.mechanisms.randomised_response import Flips, _slots
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from tests.support.groups import in_part
 
 BIPARTITE = Shape(EdgeType(source="a", target="b"), 4, 5)
@@ -36,7 +36,7 @@ def keys_of(shape, pairs):
 
 
 def slots_of(shape):
-    source, target = _slots(np.arange(slot_count(shape)), shape)
+    source, target = _slots(np.arange(shape.slots), shape)
     return np.sort(source * shape.target_count + target)
 
 

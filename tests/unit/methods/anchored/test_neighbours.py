@@ -16,7 +16,7 @@ from core.methods.base import PublicFacts
 from core.privacy import queries
 from core.privacy.mechanisms import aggregation, lazy_response
 from core.privacy.mechanisms.randomised_response import Flips, _slots
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from core.privacy.units import Unit
 from tests.support.groups import in_part
 from tests.support.typed_neighbours import (
@@ -188,7 +188,7 @@ EDGES = np.array([True, False, False, True, False, True])
 
 def lazily(shape: Shape, edges: np.ndarray, answers: set[bytes] | None) -> dict[bytes, dict]:
     """Lazy evidence of a cell by what it answers on its slots: that of 30 keys, or for all of ``answers``."""
-    ends = np.stack(_slots(np.arange(slot_count(shape)), shape))
+    ends = np.stack(_slots(np.arange(shape.slots), shape))
     found: dict[bytes, dict] = {}
     for tried in itertools.count(1):
         made = lazy_response.respond(*ends[:, edges], shape, 0, FLIPS, 4)
@@ -215,7 +215,7 @@ def test_graphs_drawn_by_lazy_evidence_follow_from_its_answers_alone(name):
     by_answers = {said: drawn(columns, name) for said, columns in lazily(shape, EDGES, None).items()}
     assert len(set(by_answers.values())) > 1
     marked = []
-    for slot in range(slot_count(shape)):
+    for slot in range(shape.slots):
         edges = EDGES ^ (np.arange(len(EDGES)) == slot)
         found = lazily(shape, edges, set(by_answers))
         for said, graphs in by_answers.items():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.graphs.schema import EdgeType
 from core.methods._shared.relations.stubs import completed, matched
 from core.privacy.entropy import public_generator
-from core.privacy.queries import Shape, slot_count
+from core.privacy.queries import Shape
 from tests.support.groups import examples
 
 BIPARTITE = EdgeType(source="user", target="item")
@@ -108,13 +108,13 @@ def test_all_slots_can_be_filled(shape):
     nothing = np.zeros(shape.source_count, dtype=np.int64)
     other = None if shape.undirected else np.zeros(shape.target_count, dtype=np.int64)
     empty = np.empty(0, dtype=np.int64)
-    for wanted in (0, 1, slot_count(shape), slot_count(shape) + 50):
+    for wanted in (0, 1, shape.slots, shape.slots + 50):
         keys = completed(empty, nothing, other, shape, wanted, public_generator(3))
         assert_simple(keys, shape)
-        assert len(keys) == min(wanted, slot_count(shape))
+        assert len(keys) == min(wanted, shape.slots)
     taken = random_cell(shape, 0.5)
-    keys = completed(empty, nothing, other, shape, slot_count(shape), public_generator(3), taken=taken)
-    assert len(keys) == slot_count(shape) - len(taken)
+    keys = completed(empty, nothing, other, shape, shape.slots, public_generator(3), taken=taken)
+    assert len(keys) == shape.slots - len(taken)
     assert not np.isin(keys, taken).any()
 
 
@@ -140,7 +140,7 @@ def test_any_two_vectors_give_a_simple_cell_within_them(source, target, seed):
     keys = matched(np.array(source), np.array(target), shape, np.random.default_rng(seed))
     assert_simple(keys, shape)
     found = degrees_of(keys, shape)
-    if 2 * min(held[0].sum(), held[1].sum()) <= slot_count(shape):
+    if 2 * min(held[0].sum(), held[1].sum()) <= shape.slots:
         assert (found[0] <= held[0]).all()
         assert (found[1] <= held[1]).all()
 
