@@ -118,6 +118,11 @@ class Rows:
         """The triangles at each node; int64 (n,). Of counted rows."""
         return np.asarray(_row_sums(self.start, self.closed)) // 2
 
+    def weighed(self, weight: np.ndarray) -> float:
+        """Sum the triangles at nodes by their weight."""
+        # No product of vectors: threads of linear algebra that it wakes spin on while one other works.
+        return float((self.at_nodes() * weight).sum())
+
     def first_rung(self, damping: Damping) -> int:
         """Compute the first rung of the damped clustering.
 

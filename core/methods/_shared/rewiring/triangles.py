@@ -172,7 +172,7 @@ def _balanced(
     weight, most = told.weights(np.diff(rows.start)), max(targets.triangles, 0)
     first, last, made, spread = int(NEARLY * most), int(most / NEARLY), 0, CLOSED
     if now < first:
-        own = float(rows.at_nodes() @ weight)
+        own = rows.weighed(weight)
         steered = told.total if told.tells(told.variance_of(rows)) else UNKNOWN
         for most_made in (int(TURN * left), left):
             now, own, product, more = close_triangles(
@@ -187,6 +187,6 @@ def _balanced(
         products = product, *products[1:]
     if made < left:
         rows.hub = 0  # any two nodes may be linked now
-        own = float(rows.at_nodes() @ weight)
+        own = rows.weighed(weight)
         wanted = told.aim(own, spread, told.variance_of(rows), len(rows.labels))
         balance(rows.arrays(), weight, (now, most), (own, wanted), products, left - made, rng)
