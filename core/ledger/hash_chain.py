@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-
-from graphveil.evidence.signatures import canonical
 
 TERMS = (
     *("id", "tenant", "domain", "parent_id", "scope", "scope_name", "unit", "window", "filter", "orders"),
@@ -26,12 +25,12 @@ def entry_hash(columns: Mapping[str, Any]) -> bytes:
     ``previous_hash`` is one of them.
     """
     covered = {name: plain(value) for name, value in columns.items() if name != "hash"}
-    return hashlib.sha256(canonical(covered)).digest()
+    return hashlib.sha256(_canonical(covered)).digest()
 
 
 def terms_digest(account: Mapping[str, Any]) -> str:
     """Hash the account's ``TERMS`` (SHA-256, hex). Its last grant names it, so the chain covers them too."""
-    return hashlib.sha256(canonical({name: plain(account[name]) for name in TERMS})).hexdigest()
+    return hashlib.sha256(_canonical({name: plain(account[name]) for name in TERMS})).hexdigest()
 
 
 def plain(value: Any) -> Any:
@@ -43,3 +42,9 @@ def plain(value: Any) -> Any:
             return bytes(value).hex()
         case _:
             return value
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode()

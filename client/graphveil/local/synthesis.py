@@ -189,12 +189,12 @@ def plan(
 
 def _predicted(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tuple[list[Any], list[Any]]:
     """Predict, from public facts, how near paid figures will be."""
-    assumed = engine.part("workflows.jobs.assumed").Assume
+    questions = engine.part("workflows.jobs.questions")
     try:
-        guesses = None if assume is None else assumed.model_validate(plain(assume))
+        guesses = None if assume is None else questions.Assume.model_validate(plain(assume))
     except ValueError as error:
         raise InvalidInput(f"assume takes the sizes edges and nodes: {error}", field="assume") from error
-    found = engine.part("workflows.jobs.questions").told(
+    found = questions.told(
         task.settled.generator,
         task.settled.params,
         task.settled.plan,

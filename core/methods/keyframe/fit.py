@@ -18,6 +18,7 @@ from core.methods.keyframe.step import Memory, fit_step
 from core.privacy import entropy
 from core.privacy.accounting.plan import PrivacyPlan
 from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
 from core.privacy.session.private_graph import PrivateGraph
 
 
@@ -87,7 +88,7 @@ def live(
 
     What was published of the one before is in ``before``. Post-processing.
     """
-    rng = entropy.noise_generator()
+    rng = noise_generator()
     cells: dict[tuple[str, int | None], Columns] = {}
     for (name, step), columns in model.cells.items():
         keys = draw(columns, model.shape(name).source_count, model.params, rng, before.get(name))
