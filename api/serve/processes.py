@@ -79,21 +79,27 @@ def listening(settings: Settings) -> list[socket.socket]:
     """Open a listening socket for each process. All are on the settings' address; connections spread over
     them.
 
-    OSError when somebody else listens there: sockets that share an address would take his connections.
+    OSError when somebody else listens there, or is about to.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((settings.host, settings.port))
-    found = []
-    for _ in range(settings.api_processes):
-        # Named as TCP: for no other does asyncio turn Nagle's algorithm off, which holds answers back 40 ms.
-        one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        one.bind((settings.host, settings.port))
-        one.listen(2048)
-        found.append(one)
+    found: list[socket.socket] = []
+    try:
+        for _ in range(settings.api_processes):
+            # Named as TCP: for no other does asyncio turn Nagle's algorithm off, which delays answers 40 ms.
+            one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            found.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if len(found) > 1:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            one.bind((settings.host, settings.port))
+            one.listen(2048)
+            # The first shares its address only once it listens: two services that both shared it from the
+            # start would take each other's connections.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    except OSError:
+        for one in found:
+            one.close()
+        raise
     return found
 
 

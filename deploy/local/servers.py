@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 import subprocess
+import sys
 import time
 import warnings
 from itertools import chain
@@ -20,11 +21,15 @@ FIRST_PORT, LAST_PORT, PORT_TRIES = 15_000, 32_000, 100
 HOLDERS = ".handle_pids.json"
 """Where the wheel notes which processes use the server, killed ones too; the last one stops it."""
 
+MOST_CLAIMS = 64
+_claims: dict[int, socket.socket] = {}
+
 
 def free_port(preferred: int | None = None) -> int:
     """A TCP port on the loopback interface that nobody listens on; ``preferred`` when it is free.
 
     Below what kernels give to outgoing connections: else another's call could take it before the server does.
+    No other process is given it by this function while this one has not asked for many more, or ended.
     """
     drawn = (FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT) for _ in range(PORT_TRIES))
     for candidate in drawn if preferred is None else chain([preferred], drawn):
@@ -34,8 +39,25 @@ def free_port(preferred: int | None = None) -> int:
                 probe.bind((LOOPBACK, candidate))
             except OSError:
                 continue
-            return candidate
+            if _claimed(candidate):
+                return candidate
     raise OSError("no free port on the loopback interface")
+
+
+def _claimed(port: int) -> bool:
+    """Claim the port among processes that look for one now; False where another has it."""
+    if port in _claims or sys.platform != "linux":
+        return True
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0graphveil port {port}")  # a name without a file, which ends with its process
+    except OSError:
+        claim.close()
+        return False
+    _claims[port] = claim
+    if len(_claims) > MOST_CLAIMS:
+        _claims.pop(next(iter(_claims))).close()
+    return True
 
 
 def postgres_wheel() -> ModuleType:

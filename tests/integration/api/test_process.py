@@ -9,9 +9,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -218,3 +220,51 @@ def test_every_process_has_a_socket_of_its_own(api_settings: Settings, host: str
     finally:
         for one in sockets:
             one.close()
+
+
+def test_of_services_that_start_at_once_on_one_address_one_listens(api_settings: Settings):
+    from api.serve.processes import listening
+
+    for _ in range(20):
+        settings = api_settings.model_copy(update={"port": free_port(), "api_processes": 3})
+        start = threading.Barrier(4)
+
+        def begin(settings: Settings = settings, start: threading.Barrier = start) -> list[socket.socket]:
+            start.wait()
+            try:
+                return listening(settings)
+            except OSError:
+                return []
+
+        with ThreadPoolExecutor(4) as pool:
+            found = [each.result() for each in [pool.submit(begin) for _ in range(4)]]
+        for one in [one for sockets in found for one in sockets]:
+            one.close()
+        assert sorted(map(len, found)) == [0, 0, 0, 3]
+
+
+def test_connections_spread_over_the_sockets_of_an_address(api_settings: Settings):
+    from api.serve.processes import listening
+
+    settings = api_settings.model_copy(update={"port": free_port(), "api_processes": 3})
+    sockets = listening(settings)
+    calls = [socket.create_connection((settings.host, settings.port)) for _ in range(64)]
+    for one in sockets:
+        one.setblocking(False)
+    taken = [0, 0, 0]
+    for place, one in enumerate(sockets):
+        with suppress(BlockingIOError):
+            while True:
+                one.accept()[0].close()
+                taken[place] += 1
+    for one in [*calls, *sockets]:
+        one.close()
+    assert sum(taken) == 64
+    assert min(taken) > 4
+
+
+def test_a_free_port_is_given_to_one_process_alone():
+    port = free_port()
+    others = f"from deploy.local.servers import free_port; print(free_port({port}))"
+    told = subprocess.run([sys.executable, "-c", others], capture_output=True, text=True, check=True)
+    assert int(told.stdout) != port == free_port(port)
