@@ -43,5 +43,6 @@ def repeat_chance(monkeypatch) -> None:
         scale = float(l1_sensitivity) * NANO / nano_epsilon
         return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
 
-    monkeypatch.setattr("core.privacy.entropy.noise_generator", lambda: np.random.default_rng(5))
+    for module in ("core.privacy.entropy", "core.methods.keyframe.fit"):
+        monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
     monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)

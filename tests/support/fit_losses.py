@@ -15,6 +15,7 @@ import pytest
 
 from core.methods._shared.node_values import between as fitting_between
 from core.methods._shared.node_values import fit as fitting
+from core.methods.keyframe import fit as drawing_ahead
 from core.privacy import entropy
 from core.privacy.mechanisms import noise as mechanisms
 from core.privacy.reads import mixing_between as reading_between
@@ -30,6 +31,7 @@ class Losses:
         self.asked: Asked = []
         patch.setattr(mechanisms, "discrete_laplace", self.answer)
         patch.setattr(entropy, "noise_generator", lambda: np.random.default_rng(5))
+        patch.setattr(drawing_ahead, "noise_generator", lambda: np.random.default_rng(5))
         patch.setattr(fitting, "cap_for", lambda *_: 1)
         patch.setattr(fitting_between, "caps_for", caps_of_one)
         mixed = reading.mixed
