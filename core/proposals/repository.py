@@ -60,5 +60,6 @@ def page(
     limit: int,
 ) -> Sequence[Proposal]:
     """List proposals of a tenant, newest first. They are older than the pair (created_at, id)."""
-    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
-    return session.scalars(newest_first(select(Proposal), Proposal, before, limit, **equal)).all()
+    query = select(Proposal).where(Proposal.tenant == tenant)  # outside what may be left out
+    found = newest_first(query, Proposal, before, limit, dataset_id=dataset_id, state=state)
+    return session.scalars(found).all()

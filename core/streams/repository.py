@@ -51,8 +51,9 @@ def page(
     limit: int,
 ) -> Sequence[Stream]:
     """List streams of a tenant, newest first. They are older than the pair (created_at, id)."""
-    equal = {"tenant": tenant, "dataset_id": dataset_id, "state": state}
-    return session.scalars(newest_first(select(Stream), Stream, before, limit, **equal)).all()
+    query = select(Stream).where(Stream.tenant == tenant)  # outside what may be left out
+    found = newest_first(query, Stream, before, limit, dataset_id=dataset_id, state=state)
+    return session.scalars(found).all()
 
 
 def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
