@@ -16,6 +16,7 @@ from core.ledger.terms import Terms
 
 def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int | None) -> None:
     """Raise UnitMismatch or AccountBlocked unless the account takes plans of that unit."""
+    # Amounts of two units bound differences between other neighbours: they do not add up.
     if (unit, window) != (terms.unit, terms.window):
         raise UnitMismatch(
             "the plan's privacy unit is not the account's",
@@ -54,8 +55,9 @@ def check_room(
 ) -> None:
     """Raise AccountExposed or BudgetExceeded unless the amounts fit.
 
-    No amounts are no claim, which even an exposed account takes. A refusal names the quota that refuses.
+    A refusal names the quota that refuses.
     """
+    # No amounts are no claim, which even an exposed account takes.
     if not asked:
         return
     check_unexposed(account)

@@ -39,6 +39,7 @@ def balances(
     Those without a step, those within one window of the asked steps, and the fullest window when ``asked``
     counts in every window. O(asked steps x window), whatever the account's past.
     """
+    # An untimed amount counts in every window, so that it is the fullest that decides.
     parts = ["near"] * bool(window) + ["fullest"] * ("untimed" in asked)
     rows = session.execute(_select(*parts), _parameters(account_id, _reach(window, asked)))
     return _balances(rows)
@@ -61,8 +62,10 @@ def snapshot(
     found = _select(*parts).subquery("found")
     statement = (
         select(BudgetAccount, found)
+        # An outer join: only an account that does not exist gives no row.
         .outerjoin_from(BudgetAccount, found, and_(True))
         .where(BudgetAccount.id == bindparam("account_id"))
+        # What the session loaded earlier may be older than the balances of this statement.
         .execution_options(populate_existing=True)
     )
     first, last = steps or (0, 0)
@@ -113,6 +116,7 @@ def _balances(rows: Any) -> dict[str, Balance]:
 def _select(*parts: str) -> Any:
     """Select the rows without a step, and those of the parts; a row may come twice."""
     constant = select(*_ROW).where(_MINE, BALANCES.c.step.is_(None))
+    # UNION ALL: a dict keeps a row that comes twice once, and needs no sort for it.
     return union_all(constant, *(_PARTS[part] for part in parts))
 
 
@@ -129,6 +133,7 @@ def _fullest() -> Select[Any]:
     last = (
         select(BALANCES.c.step)
         .where(_MINE, BALANCES.c.step.is_not(None))
+        # The order of ix_budget_balances_fullest, whose first entry is read.
         .order_by(BALANCES.c.window_committed.desc(), BALANCES.c.step)
         .limit(1)
         .scalar_subquery()
