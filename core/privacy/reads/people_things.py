@@ -141,6 +141,7 @@ class PeopleAndThings:
 
         def places(edges: Edges) -> np.ndarray:
             first, active = activity(edges, len(of_step))
+            # Persons without an edge have no first step; the next line puts them into entry 0.
             found = 1 + of_step[np.minimum(first, len(of_step) - 1)] * len(cuts) + _place(cuts, active)
             return np.where(active > 0, found, 0)
 
@@ -273,6 +274,7 @@ class PeopleAndThings:
         width = rows.shape[1]
 
         def points(edges: Edges, radius: int) -> np.ndarray:
+            # z z' is as long as z's length squared: z is cut to the root of R, so that z z' stays within R.
             return summed_moments(edges, rows, clip, math.isqrt(radius))
 
         found, radius = self._noisy(relation, width * width, noise, purpose, points)
@@ -312,12 +314,14 @@ class PeopleAndThings:
         limits.check_values(size)
         event: GaussianEvent | Pure
         if isinstance(noise, Pure):
+            # Several steps for each edge: parts of clipped persons lose little on the grid.
             event, radius = noise, 1 if bound == 1 else max(bound, min(MOST_RADIUS, STEPS_OF_AN_EDGE * bound))
             limits.check_sensitivity(2 * radius)
         else:
             event = GaussianEvent(positive_fraction(noise, "noise"))
             radius, scale = scale_of(2 * event.noise_multiplier**2)
         sides = self._sizes(relation)
+        # Paid before an edge is looked at.
         self._meter.charge(WHOLE_GRAPH, None, event, purpose)
         values = np.ascontiguousarray(points(self._edges(relation, *sides), radius).ravel(), dtype=np.int64)
         if isinstance(event, Pure):
@@ -371,6 +375,7 @@ def activity(edges: Edges, steps: int) -> tuple[np.ndarray, np.ndarray]:
     and active ones are counted; int64."""
     first = np.full(edges.persons, steps, dtype=np.int64)
     np.minimum.at(first, edges.person, edges.step)
+    # A step counts once for a person, however many edges it has there.
     held = np.unique(edges.person * steps + edges.step)
     return first, np.bincount(held // steps, minlength=edges.persons)
 
@@ -384,6 +389,7 @@ def clipped_weights(squared: np.ndarray, bound: int, radius: int) -> np.ndarray:
     """
     most = radius**2 // np.maximum(squared, bound)
     found = np.sqrt(most.astype(np.float64)).astype(np.int64)
+    # The root of a float may be off by one, either way.
     found -= found**2 > most
     roots: np.ndarray = found + ((found + 1) ** 2 <= most)
     return roots
