@@ -51,18 +51,18 @@ def check_room(
     account: BudgetAccount,
     terms: Terms,
     balances: Mapping[str, Balance],
-    asked: Mapping[str, int],
+    requested: Mapping[str, int],
 ) -> None:
     """Raise AccountExposed or BudgetExceeded unless the amounts fit.
 
     A refusal names the quota that refuses.
     """
     # No amounts are no claim, which even an exposed account takes.
-    if not asked:
+    if not requested:
         return
     check_unexposed(account)
     try:
-        admits(terms, balances, asked)
+        admits(terms, balances, requested)
     except BudgetExceeded as refusal:
         # Only a refusal pays for looking up when something may return.
         expiry = repository.earliest_expiry(session, account.id)

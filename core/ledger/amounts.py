@@ -55,9 +55,9 @@ def delta_capacity(value: Number, *, field: str = "delta") -> int:
     return _scaled(_delta(value, field), DELTA_DIGITS, ROUND_FLOOR)
 
 
-def check_delta(asked_atto: int, capacity_atto: int) -> None:
+def check_delta(requested_atto: int, capacity_atto: int) -> None:
     """Refuse a delta of an account that has none: InvalidInput."""
-    if asked_atto and not capacity_atto:
+    if requested_atto and not capacity_atto:
         raise InvalidInput(
             "the budget of this dataset has delta 0, so that a release can take none; leave delta out",
             field="delta",

@@ -129,9 +129,9 @@ def windows_changed(
     if terms.unit != W_EVENT:
         return {}
     return {
-        last: charged + reserved + sign * asked
-        for last, (charged, reserved, asked) in _windows(terms.window or 1, balances, amounts)
-        if asked
+        last: charged + reserved + sign * requested
+        for last, (charged, reserved, requested) in _windows(terms.window or 1, balances, amounts)
+        if requested
     }
 
 
@@ -162,7 +162,7 @@ def steps_of(dimension_names: Iterable[str]) -> list[int]:
 def _windows(
     window: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Yield (last step, sums of charged, reserved and asked) of the window to each step with spend."""
+    """Yield (last step, sums of charged, reserved and requested) of the window to each step with spend."""
     nothing = Balance(0)
     steps = steps_of({*balances, *amounts})
     spends = []
@@ -170,15 +170,15 @@ def _windows(
         balance = balances.get(f"step/{step}", nothing)
         spends.append((balance.charged, balance.reserved, amounts.get(f"step/{step}", 0)))
     # The sums slide: each step is added once and taken off once, however long the window.
-    charged = reserved = asked = oldest = 0
+    charged = reserved = requested = oldest = 0
     for last, spend in zip(steps, spends, strict=True):
-        charged, reserved, asked = charged + spend[0], reserved + spend[1], asked + spend[2]
+        charged, reserved, requested = charged + spend[0], reserved + spend[1], requested + spend[2]
         # The window that ends at ``last`` begins at last - window + 1.
         while steps[oldest] <= last - window:
             gone = spends[oldest]
-            charged, reserved, asked = charged - gone[0], reserved - gone[1], asked - gone[2]
+            charged, reserved, requested = charged - gone[0], reserved - gone[1], requested - gone[2]
             oldest += 1
-        yield last, (charged, reserved, asked)
+        yield last, (charged, reserved, requested)
 
 
 def _load(dimension: str, capacity: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:

@@ -82,19 +82,19 @@ def reserve(
 
 
 def _movement(
-    session: Session, account: BudgetAccount, held: Mapping[str, Balance] | None, asked: Mapping[str, int]
+    session: Session, account: BudgetAccount, held: Mapping[str, Balance] | None, requested: Mapping[str, int]
 ) -> Movement:
     """Compute what reserving the amounts moves in one locked account, if it has room for them.
 
     ``held``: its balances, where they came with the lock.
     """
     windows: Mapping[int, int] = {}
-    if asked:
+    if requested:
         terms = account.terms
-        balances = holdings.balances(session, account.id, terms.window, asked) if held is None else held
-        check_room(session, account, terms, balances, asked)
-        windows = windows_changed(terms, balances, asked, +1)
-    return Movement(asked, reserved=1, windows=windows)
+        balances = holdings.balances(session, account.id, terms.window, requested) if held is None else held
+        check_room(session, account, terms, balances, requested)
+        windows = windows_changed(terms, balances, requested, +1)
+    return Movement(requested, reserved=1, windows=windows)
 
 
 def preview(
@@ -133,13 +133,13 @@ def previews(
     """
     # Its keys alone count: the dimensions that any alternative reaches, so that one reading serves all.
     every = {dimension: amount for amounts in alternatives for dimension, amount in amounts.items()}
-    account, balances = holdings.snapshot(session, account_id, window=window, asked=every)
+    account, balances = holdings.snapshot(session, account_id, window=window, requested=every)
     terms = account.terms
     check_standing(account, terms, unit, window)
     held = [(account, balances)]
     if every and (team is not None or project is not None):
         for quota in repository.quotas(session, account_id, (Scope.TEAM, team), (Scope.PROJECT, project)):
-            held.append(holdings.snapshot(session, quota.id, window=window, asked=every))
+            held.append(holdings.snapshot(session, quota.id, window=window, requested=every))
     found: list[Budget | GraphveilError] = []
     for amounts in alternatives:
         try:
@@ -153,10 +153,12 @@ def previews(
     return found
 
 
-def _reserved(balances: Mapping[str, Balance], terms: Terms, asked: Mapping[str, int]) -> dict[str, Balance]:
+def _reserved(
+    balances: Mapping[str, Balance], terms: Terms, requested: Mapping[str, int]
+) -> dict[str, Balance]:
     """Add the amounts to what is reserved."""
     after = dict(balances)
-    for dimension, amount in asked.items():
+    for dimension, amount in requested.items():
         held = after.get(dimension, Balance(terms.nano_epsilon))
         after[dimension] = Balance(held.capacity, held.charged, held.reserved + amount)
     return after

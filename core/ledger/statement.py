@@ -113,17 +113,17 @@ def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Amount, A
 
 
 def _spend(
-    balances: Mapping[str, Balance], window: tuple[int, int] | None, asked: tuple[int, int] | None
+    balances: Mapping[str, Balance], window: tuple[int, int] | None, requested: tuple[int, int] | None
 ) -> StepSpend:
-    """Pick at most ``holdings.STEPS_SHOWN`` steps: the first of the asked stretch; or the latest, half of the
-    room kept for the fullest window's latest.
+    """Pick at most ``holdings.STEPS_SHOWN`` steps: the first of the requested stretch; or the latest, half of
+    the room kept for the fullest window's latest.
     """
     limit = holdings.STEPS_SHOWN
     steps = steps_of(balances)
-    if asked is not None:
-        steps = [step for step in steps if asked[0] <= step <= asked[1]]
+    if requested is not None:
+        steps = [step for step in steps if requested[0] <= step <= requested[1]]
     shown = steps[:limit]
-    if asked is None and len(steps) > limit:
+    if requested is None and len(steps) > limit:
         # Half of the room for the window that decides, however far back it lies.
         half = max(1, limit // 2)
         first, last = window or (0, 0)

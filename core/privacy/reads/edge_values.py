@@ -226,10 +226,10 @@ class EdgeValueReads:
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             # Sums of whole numbers below 2^53: exact in floating point, in any order.
-            found = sum(
+            totals = sum(
                 np.bincount(end, weights=score[bin], minlength=nodes) for end in _ends(side, source, target)
             )
-            return np.asarray(found).astype(np.int64)
+            return np.asarray(totals).astype(np.int64)
 
         most = max(1, int(np.abs(score).max()))
         sensitivity = 2 * most if side == "both" else most

@@ -212,20 +212,20 @@ class NodeValueReads:
         groups = np.zeros(self._count, np.int64) if name is None else grouped(self._places(name), of_bin)
         counted = np.arange(bins.count) != rest
         counts = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, counted].ravel())
-        found = np.zeros(shape)
+        estimate = np.zeros(shape)
         law: Fraction | Normal = Normal(Fraction(scale, radius))
         if isinstance(event, Pure):
             noisy = mechanisms.discrete_laplace(counts, moved, event.nano_epsilon)
             law = Fraction(moved * NANO, event.nano_epsilon)
         else:
             noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), counts * radius, scale)
-        found[:, :, counted] = noisy.reshape(*shape[:2], -1) / radius
+        estimate[:, :, counted] = noisy.reshape(*shape[:2], -1) / radius
         about = {"attribute": attribute, "bins": bins, "bin_of_zero": rest}
-        for group, own in enumerate(np.rint(found[:, :, counted]).astype(np.int64) if counts.size else ()):
+        for group, own in enumerate(np.rint(estimate[:, :, counted]).astype(np.int64) if counts.size else ()):
             of_group = {} if name is None else {"of": name, "bin_groups": of_bin, "group": group}
             cell = (rows_of(self._kind.name), None)
             self._meter.measurements.keep(cell, VECTORS, about | of_group, (), law, own.ravel(), purpose)
-        return Counted(found, float(law.deviation) if isinstance(law, Normal) else deviation(law))
+        return Counted(estimate, float(law.deviation) if isinstance(law, Normal) else deviation(law))
 
     def _counted(self, declared: Attribute, groups: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """Count the numbers that are not in the bin of 0, of each node the first as many as declared."""
