@@ -15,5 +15,6 @@ def parser(module: str, text: str | None) -> argparse.ArgumentParser:
         prog=f"python -m {module}",
         description=(text or "").replace("``", "`"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        # An abbreviated flag could mean another one in a later version.
         allow_abbrev=False,
     )

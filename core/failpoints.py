@@ -54,6 +54,7 @@ def arm(names: str) -> None:
         if action not in (KILL, STOP):
             raise InvalidInput(f"A failpoint cannot {action!r}.", field="failpoints")
         armed[point] = action
+    # At the end: an unknown name leaves what was armed as it was.
     _armed.clear()
     _armed.update(armed)
 
@@ -66,5 +67,6 @@ def reach(point: str) -> None:
     if action == KILL:
         os.kill(os.getpid(), signal.SIGKILL)
     else:
+        # Once: whoever lets the process go on does not want it stopped here again.
         del _armed[point]
         os.kill(os.getpid(), signal.SIGSTOP)

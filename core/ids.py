@@ -47,5 +47,6 @@ _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)  #
 def new_id(prefix: str) -> str:
     """Make a fresh id that sorts by time. It is such as ``job_01j9...``: 48 bits of milliseconds, 80 random
     bits."""
+    # 26 digits have room for 130 bits: the first is 7 at most, and texts sort as their numbers do.
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     return f"{prefix}_{''.join(_PAIRS[value >> place & 1_023] for place in range(120, -10, -10))}"

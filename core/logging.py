@@ -34,6 +34,7 @@ def configure(*, json_lines: bool = True, level: str = "INFO") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
+    # By force: what a library has set up before would write in another form.
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 

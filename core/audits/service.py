@@ -19,6 +19,7 @@ MAX_STEPS = 2**53
 def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
     """Return the tenant's audit. NotFound when there is none, or when it is another tenant's."""
     audit = repository.by_id(session, audit_id)
+    # Another tenant's id must look like one that does not exist.
     if audit is None or audit.tenant != tenant:
         raise NotFound("There is no such audit.", id=audit_id)
     return audit

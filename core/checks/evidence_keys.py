@@ -46,4 +46,5 @@ def certified(issuer: Ed25519PrivateKey, public_key: str, today: date) -> Certif
 
 def sign(seed: str, manifest: bytes) -> str:
     """Sign a pack's manifest; hex."""
+    # The purpose is signed too: no signature of a manifest passes for one of anything else.
     return signed_heads.signing_key(seed).sign(PACK_PURPOSE + manifest).hex()

@@ -11,6 +11,7 @@ from core.checks import repository
 from graphveil.models.checks import Finding, PromiseHealth, Verdict
 
 FINDINGS_KEPT = 20
+# A verifier may miss polls: one that is slow is not yet away.
 STALE_POLLS = 3
 WORST_FIRST: tuple[Verdict, ...] = ("violated", "stale", "intact")
 
@@ -48,6 +49,7 @@ def results(
                 age_seconds=age,
                 violations=None if row is None else row.violations,
                 failing_since=None if row is None else row.failing_since,
+                # Findings name accounts: nobody sees those of another tenant.
                 findings=[
                     Finding(subject=finding["subject"], detail=finding["detail"])
                     for finding in ([] if row is None else row.findings)

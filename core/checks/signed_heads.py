@@ -89,6 +89,7 @@ def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
         key = trusted.get(plain["key_id"])
         if key is None:
             raise InvalidInput(f"the heads are signed by the key {plain['key_id']}, which is not trusted")
+        # The signature first: nothing else of an unsigned document is looked at.
         key.verify(signature, canonical(plain))
         heads = _heads(plain)
     except InvalidSignature as error:

@@ -27,6 +27,7 @@ class Terms:
 
 def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
     """Compute the tenant's fingerprint of a content. It is HMAC-SHA256, hex, from its canonical digest."""
+    # The separator keeps tenant and content apart: no two pairs have one text.
     return hmac.new(key, f"{tenant}\0{content}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -130,6 +130,7 @@ class DatasetVersion(CreatedAt, Leased, Base):
     __tablename__ = "dataset_versions"
     __table_args__ = (
         UniqueConstraint("dataset_id", "number"),
+        # Partial: the few versions that wait or are worked on, not all that ever were.
         Index(
             "ix_dataset_versions_work", "state", postgresql_where=text("state IN ('queued', 'validating')")
         ),

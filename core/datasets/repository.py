@@ -141,6 +141,7 @@ def next_number(session: Session, dataset_id: str) -> int:
 def parts(session: Session, version_ids: Collection[str]) -> Sequence[DatasetPart]:
     """Load the parts of the versions, edges before nodes."""
     query = select(DatasetPart).where(DatasetPart.version_id.in_(version_ids))
+    # In alphabetical order edges stand before nodes.
     return session.scalars(query.order_by(DatasetPart.version_id, DatasetPart.part)).all()
 
 
@@ -180,6 +181,7 @@ def extend_upload(session: Session, version_id: str, *, token: str, seconds: flo
         update(DatasetVersion)
         .where(DatasetVersion.id == version_id, DatasetVersion.upload_token == token)
         .values(
+            # Never shortened: the word of an earlier part may come after that of a later one.
             upload_expires_at=func.greatest(
                 DatasetVersion.upload_expires_at, func.now() + timedelta(seconds=seconds)
             )
@@ -215,11 +217,13 @@ def direct_upload_of(session: Session, token: str) -> DirectUpload | None:
 def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
     """List direct uploads that are over. Their version no longer waits for them, and their file, unsealed, is
     no part."""
+    # Without NULLs: NOT IN holds of nothing where there is one among the values.
     waiting = select(DatasetVersion.upload_token).where(
         DatasetVersion.upload_token.is_not(None), DatasetVersion.upload_expires_at >= func.now()
     )
     arrived = exists().where(
         DatasetPart.version_id == DirectUpload.version_id,
+        # How keys of files that nobody has sealed yet end (objects.arrival_key).
         DatasetPart.object_key.like(func.concat("%/arrival-", DirectUpload.token)),
     )
     dead = select(DirectUpload).where(DirectUpload.token.not_in(waiting), ~arrived)

@@ -73,6 +73,7 @@ def apply(event: Event, dataset: Dataset, version: DatasetVersion | None = None)
     """Apply the event to dataset and version. They are in the states that follow it; InvalidTransition
     changes neither."""
     step = STEPS[event]
+    # Closed: what the table does not name for this state is refused.
     after = step.dataset.get(D(dataset.state))
     if after is None:
         raise InvalidTransition(
@@ -98,6 +99,7 @@ def get(session: Session, tenant: str, dataset_id: str) -> Dataset:
 
 def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
     """Lock the tenant's dataset until the transaction ends. NotFound as in :func:`get`."""
+    # Whose it is comes before the lock: nobody holds up another tenant's dataset.
     get(session, tenant, dataset_id)
     dataset = repository.locked(session, dataset_id)
     if dataset is None:
@@ -132,6 +134,7 @@ def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:
 def abandon_upload(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
     """Restore the version as it was before the upload. It is gone where it holds no part. Dataset locked."""
     version.upload_token = version.upload_expires_at = None
+    # Parts of earlier uploads stay: this one alone has failed.
     if repository.parts(session, [version.id]):
         return
     apply(Event.UPLOAD_ABANDONED, dataset, version)

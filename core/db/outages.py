@@ -19,6 +19,7 @@ def unreachable(error: BaseException) -> bool:
     if not isinstance(error, DBAPIError):
         return False
     code = getattr(error.orig, "sqlstate", None)
+    # The server gave no code: the connection failed before it could answer.
     if code is None:
         return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
     return str(code).startswith(AWAY)

@@ -99,6 +99,7 @@ class Database:
         with self._sessions() as session:
             with session.begin():
                 yield session
+            # After the commit: whoever is notified must find what was written.
             for channel in session.info.get(_NOTIFIED, ()):
                 self.notifier.notify(channel)
 

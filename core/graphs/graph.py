@@ -133,6 +133,7 @@ class Graph:
             if not 0 <= step < self.schema.steps:
                 raise KeyError(f"step {step} lies outside the time grid of {self.schema.steps}")
             assert table.step is not None
+            # Canonical edges are sorted by step first.
             low, high = np.searchsorted(table.step, [step, step + 1])
             part = slice(int(low), int(high))
         return Cell(
@@ -156,6 +157,7 @@ def _same(one: object, other: object) -> bool:
     if isinstance(one, NodeTable | EdgeTable | EdgeValues):
         return _same(vars(one), vars(other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        # Only floats have a NaN, which is to equal itself here.
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, pa.Array) and isinstance(other, pa.Array):
         equal: bool = one.equals(other)

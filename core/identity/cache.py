@@ -25,6 +25,7 @@ class PrincipalCache:
 
     def get(self, key_hash: bytes) -> Principal | None:
         """Return the principal, if the token was checked lately."""
+        # Without the lock: one look into a dict whose entries are replaced and never changed.
         found = self._known.get(key_hash)
         return found[1] if found is not None and time.monotonic() < found[0] else None
 
@@ -32,8 +33,10 @@ class PrincipalCache:
         """Remember the principal from ``checked_at`` (monotonic), for ``left`` seconds at most."""
         deadline = checked_at + (self._seconds if left is None else min(self._seconds, left))
         with self._lock:
+            # A check that began before all was forgotten may have read what was revoked since.
             if checked_at <= self._forgotten_at:
                 return
+            # Taken out and put in again, so that the order is that of the checks.
             self._known.pop(key_hash, None)
             while len(self._known) >= self._entries:
                 del self._known[next(iter(self._known))]  # the one that was checked longest ago

@@ -46,6 +46,7 @@ class Attempt:
     def challenge(self) -> str:
         """What the issuer is told of the verifier (RFC 7636, S256)."""
         digest = hashlib.sha256(self.verifier.encode()).digest()
+        # Without padding (RFC 7636, appendix A).
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
@@ -71,6 +72,7 @@ class CodeFlow:
             "code_challenge": attempt.challenge,
             "code_challenge_method": "S256",
         }
+        # An issuer's address may have a query of its own, which stays (RFC 6749, section 3.1).
         return f"{at}{'&' if urlsplit(at).query else '?'}{urlencode(query)}"
 
     def principal(self, attempt: Attempt, code: str, redirect_to: str) -> Principal:
@@ -91,6 +93,7 @@ class CodeFlow:
             )
         except httpx.HTTPError as error:
             log.warning("issuer_code_not_taken", error=type(error).__name__)
+            # Not chained: httpx's error holds its request, with the code and the client's secret.
             raise IssuerUnavailable(UNREACHABLE) from None
         except (httpx.InvalidURL, ValueError, RecursionError) as error:
             log.info("code_refused", error=type(error).__name__)
@@ -124,6 +127,7 @@ class CodeFlow:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
             log.warning("issuer_not_discovered", error=type(error).__name__)
             raise IssuerUnavailable(UNREACHABLE) from None
+        # OpenID Connect Discovery 1.0, section 4.3: else one issuer could stand in for another.
         if document.get("issuer") != issuer:
             raise IssuerUnavailable("the issuer's document names another issuer")
         return document

@@ -80,6 +80,7 @@ class SigningKeys:
 
     def _refresh(self, key_id: str) -> None:
         """Fetch the keys, in this thread or by another's fetch, if it is time to."""
+        # The key at hand will do: nobody waits for a fetch that may only renew it.
         if key_id in self._names and self._age() <= self._settings.oidc_stale_seconds:
             taken = self._flight.acquire(blocking=False)
         else:
@@ -96,6 +97,7 @@ class SigningKeys:
         if not self._waiting.acquire(blocking=False):
             raise IssuerUnavailable("the issuer's keys are being fetched")
         try:
+            # Twice the time of one document: a fetch reads two, the issuer's own and that of its keys.
             return self._flight.acquire(timeout=2 * self._settings.oidc_timeout_seconds)
         finally:
             self._waiting.release()
@@ -104,11 +106,13 @@ class SigningKeys:
         if key_id in self._names and self._age() <= self._settings.oidc_keys_seconds:
             return False
         pause = self._settings.oidc_refetch_seconds
+        # Without any keys nobody can sign in: tried again sooner.
         if not self._table:
             pause = min(pause, RETRY_SECONDS)
         return self._tried_at is None or time.monotonic() - self._tried_at >= pause
 
     def _fetch(self) -> None:
+        # The keys' age counts from here: one may be withdrawn while they are fetched.
         started = time.monotonic()
         issuer = self._settings.oidc_issuer
         try:
@@ -213,6 +217,7 @@ def is_loopback(address: str) -> bool:
 
 
 def _signs(key: Mapping[str, Any]) -> bool:
+    # Either member may be absent, which limits nothing (RFC 7517, sections 4.2 and 4.3).
     operations = key.get("key_ops", ["verify"])
     return key.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
 

@@ -63,9 +63,12 @@ class Issuer:
         try:
             client = settings.oidc_client_id
             identity = self._claims(id_token, client)
+            # Of several audiences the token must say which one
+            # it was given to (OpenID Connect Core 1.0, 3.1.3.7).
             alone = identity["aud"] in (client, [client])
             if identity.get("azp", client if alone else None) != client:
                 raise ValueError("the token was given to another client")
+            # In a time that does not depend on how much of it agrees.
             if not hmac.compare_digest(str(identity.get("nonce", "")).encode(), nonce.encode()):
                 raise ValueError("the token answers another sign-in")
             if "at_hash" in identity and not hmac.compare_digest(
@@ -142,6 +145,7 @@ def at_hash(algorithm: str, access_token: str) -> bytes:
 def key_id_of(issuer: str, subject: str) -> str:
     """Return one id for all tokens of a subject. It is such as ``oidc:2f0c...``: 160 bits, and no name in
     them."""
+    # As a JSON list: no two pairs of issuer and subject have one text.
     whole = json.dumps([issuer, subject]).encode()
     return KEY_ID_PREFIX + hashlib.sha256(whole).hexdigest()[:40]
 
@@ -149,6 +153,7 @@ def key_id_of(issuer: str, subject: str) -> str:
 def claim(claims: Mapping[str, Any], name: str) -> Any:
     """Return the claim of that name. Where there is none, it is that at the dotted path
     (``realm_access.roles``)."""
+    # The whole name first: a claim may be called by an address, dots and all.
     if name in claims:
         return claims[name]
     found: Any = claims

@@ -65,6 +65,7 @@ def revoke(session: Session, tenant: str, key_id: str) -> datetime | None:
     statement = (
         update(ApiKey)
         .where(ApiKey.id == key_id, ApiKey.tenant == tenant)
+        # The first revocation's time stays.
         .values(revoked_at=func.coalesce(ApiKey.revoked_at, func.now()))
         .returning(ApiKey.revoked_at)
         .execution_options(synchronize_session="fetch")

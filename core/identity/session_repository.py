@@ -39,6 +39,8 @@ def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[A
             kept.id,
             kept.tenant,
             kept.key_id,
+            # The key's own words as they are now; a session of
+            # an issuer's token has no key, and goes by its own.
             func.coalesce(key.name, kept.name).label("name"),
             func.coalesce(key.person, kept.person).label("person"),
             func.coalesce(key.team, kept.team).label("team"),
@@ -51,6 +53,7 @@ def live(session: Session, token_hash: bytes, idle_seconds: int) -> Row[*tuple[A
             kept.token_hash == token_hash,
             kept.ends_at > func.now(),
             kept.seen_at > func.now() - timedelta(seconds=idle_seconds),
+            # A session whose key is gone opens nothing.
             or_(_OF_ISSUER, key.id.is_not(None)),
             key.revoked_at.is_(None),
             or_(key.expires_at.is_(None), key.expires_at > func.now()),

@@ -51,6 +51,7 @@ def look_up(session: Session, settings: Settings, token: str) -> Principal:
     row = repository.live(session, token_hash(token), settings.session_idle_seconds)
     if row is None:
         raise Unauthenticated(REFUSED)
+    # At half of the idle time at the latest: a session in use must never count as idle.
     if row.unseen > min(repository.SEEN_SECONDS, settings.session_idle_seconds / 2):
         repository.seen(session, row.id)
     roles = frozenset(Role(role) for role in row.roles)

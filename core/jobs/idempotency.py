@@ -51,15 +51,15 @@ def once(
     """Return the job that this key made earlier, or make it. With the first comes True; with the one that
     ``make`` adds, False. ``make`` is told how the caller's key, ``key_id``, stands.
 
-    A repeat is answered whatever has become of the dataset since. Of two calls at a time the unique key of
-    the jobs lets one through. The other is refused, there or before that, where budget or content are the
-    first one's by then: it looks again, and finds its job. Raises IdempotencyKeyReused, and what ``make``
-    does.
+    A repeat is answered whatever has become of the dataset since. Raises IdempotencyKeyReused, and what
+    ``make`` does.
     """
     try:
         with db.transaction() as session:
             found, standing = _earlier(session, tenant=tenant, key=key, key_id=key_id, digest=digest)
             return (make(session, standing), False) if found is None else (found, True)
+    # Of two calls at a time the unique key of the jobs lets one through. The other is refused there, or
+    # before, where budget or content are the first one's by then: it looks again, and finds its job.
     except (GraphveilError, IntegrityError):
         with db.transaction() as session:
             found, _ = _earlier(session, tenant=tenant, key=key, key_id=key_id, digest=digest)

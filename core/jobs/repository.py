@@ -110,6 +110,7 @@ def identical(session: Session, dataset_id: str, content_hash: str) -> tuple[str
 @lru_cache
 def _adding(alone: bool, rung: bool) -> Select[Any]:
     given = select(
+        # In a SELECT a parameter has no type of its own: each takes its column's.
         *(cast(bindparam(name, type_=_JOBS.c[name].type), _whole(_JOBS.c[name])) for name in _ADDED)
     )
     if alone:
@@ -264,12 +265,11 @@ def unguarded_ids(session: Session, limit: int, *, but: ColumnElement[bool]) -> 
 def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequence[str]:
     """List jobs that wait for a GPU, the longest first. Only a worker with one may claim them; they were
     queued so long ago.
-
-    A job that is tried again waits since it was queued again.
     """
     queued = select(func.max(JobEvent.created_at)).where(
         JobEvent.job_id == Job.id, JobEvent.state == JobState.QUEUED
     )
+    # A job that is tried again waits since it was queued again.
     since = func.coalesce(queued.scalar_subquery(), Job.created_at)
     query = select(Job.id).where(
         text(GPU_AND_QUEUED), since <= func.clock_timestamp() - timedelta(seconds=waited_seconds)
@@ -286,6 +286,7 @@ def queued_but(session: Session, methods: Collection[str], limit: int) -> Sequen
 def lease_live(session: Session, job: Job) -> bool:
     """Tell whether the lease still runs, by PostgreSQL's clock."""
     return (
+        # By clock_timestamp(): the lease may run out while this transaction lasts.
         job.lease_expires_at is not None
         and job.lease_expires_at >= session.execute(select(func.clock_timestamp())).scalar_one()
     )
@@ -318,6 +319,7 @@ def published_reads(session: Session, job_id: str) -> list[dict[str, Any]]:
     """Load the transcript of a published job. It is that of the attempt that published it, or fitted its
     model."""
     job = existing(session, job_id)
+    # Shards are joined by a later attempt than the one that read the graph.
     return reads(session, job_id, attempt=job.fitted_attempt or job.attempt)
 
 
@@ -345,6 +347,7 @@ def steps_after(session: Session, job_id: str, after: int, limit: int) -> Sequen
 
 def events_after(session: Session, places: Mapping[str, int], limit: int) -> Sequence[JobEvent]:
     """List stages and states of several jobs. They follow each job's place, in order: ``limit`` of each."""
+    # Two arrays side by side: one text of the statement for however many jobs.
     watched = select(
         func.unnest(cast(list(places), ARRAY(String))).label("job_id"),
         func.unnest(cast(list(places.values()), ARRAY(Integer))).label("place"),

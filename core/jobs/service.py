@@ -34,6 +34,7 @@ _SPENT = BudgetOutcome(
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
     """Return the tenant's job. NotFound when there is none, or when it is another tenant's."""
     job = repository.by_id(session, job_id)
+    # Another tenant's id must look like one that does not exist.
     if job is None or job.tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)
     return job
@@ -82,6 +83,7 @@ def check_room(settings: Settings, found: Standing) -> None:
 
 def started(session: Session, job: Job) -> None:
     """Note when the job's first attempt began. :func:`core.work.leases.claim` has moved its state."""
+    # The first attempt's time stays: it says how long the job waited.
     if job.started_at is None:
         job.started_at = database_now(session)
 
@@ -89,6 +91,7 @@ def started(session: Session, job: Job) -> None:
 def opened(session: Session, job: Job) -> None:
     """Note that no failure returns the job's budget. From now on, the graph was opened or a metered read
     recorded."""
+    # Under one reservation the first opening counts, whichever attempt made it.
     if job.first_read_at is None:
         job.first_read_at = database_now(session)
 

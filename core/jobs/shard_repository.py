@@ -78,9 +78,11 @@ def wait_again(session: Session, job_id: str, numbers: Collection[int], *, attem
     statement = (
         update(Shard)
         .where(Shard.job_id == job_id, Shard.number.in_(numbers))
+        # An attempt's number fences and never falls: the limit rises instead.
         .values(state=ShardState.WAITING, attempt_limit=Shard.attempt + attempts)
         .returning(Shard.id)
     )
+    # RETURNING has no order.
     return sorted(session.scalars(statement, execution_options={"synchronize_session": False}))
 
 

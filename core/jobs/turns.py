@@ -46,8 +46,11 @@ def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
     be.
     """
     waits = text(waiting)
+    # From tenant to tenant by leaps in the index: each step asks for the next name,
+    # however many jobs the last one has (PostgreSQL plans no such scan by itself).
     tenants = select(func.min(Job.tenant).label("tenant")).where(waits).cte("waiting", recursive=True)
     following = select(func.min(Job.tenant)).where(waits, Job.tenant > tenants.c.tenant)
+    # After the last tenant comes a NULL, at which the leaps end.
     tenants = tenants.union_all(select(following.scalar_subquery()).where(tenants.c.tenant.is_not(None)))
     running = select(func.count()).where(text(LEASED_JOB), Job.tenant == tenants.c.tenant)
     began = select(func.max(Job.started_at)).where(
@@ -66,6 +69,7 @@ def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
         .join(oldest, true())
         .order_by(
             running.scalar_subquery(),
+            # Whoever was never served comes first.
             began.scalar_subquery().asc().nulls_first(),
             oldest.c.created_at,
             oldest.c.id,
@@ -109,6 +113,7 @@ def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause)
     found = session.execute(turn).one_or_none()
     if found is None:
         return None
+    # Not now(): turns in transactions that began together must not be of one moment.
     served = insert(Turn).values(desk=desk, tenant=found.tenant, served_at=func.clock_timestamp())
     again = {"served_at": served.excluded.served_at}
     session.execute(served.on_conflict_do_update(index_elements=[Turn.desk, Turn.tenant], set_=again))

@@ -28,5 +28,6 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     compiled: Any = numba.njit(nogil=True, **options)(function)
+    # In the place of Numba's own cache, which goes by the source file's path and time.
     compiled._cache = Store(compiled)
     return compiled

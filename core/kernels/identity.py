@@ -25,6 +25,7 @@ def identity(kernel: Dispatcher) -> str:
     Raises TypeError where a name stands for something of a kind that is not known here.
     """
     digest = hashlib.sha256(VERSIONS.encode())
+    # NUL keeps parts apart: no two lists of them run together to one text.
     for part in _parts(kernel, set()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
@@ -39,10 +40,12 @@ def _parts(value: Any, seen: set[int]) -> Iterator[str]:
         yield from _parts(value._defn, seen)
     elif isinstance(value, FunctionType):
         yield f"{value.__module__}.{value.__qualname__}"
+        # Once: functions may call themselves, and each other.
         if id(value) not in seen and not _of_numba(value.__module__):
             seen.add(id(value))
             yield from _of_function(value, seen)
     elif isinstance(value, CodeType):
+        # No line numbers and no file's name: what only moves a function leaves its machine code as it is.
         yield from (value.co_code.hex(), repr((value.co_argcount, value.co_varnames, value.co_freevars)))
         for constant in value.co_consts:
             yield from _parts(constant, seen)
@@ -64,6 +67,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[str]:
 
 def _of_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
     code = function.__code__
+    # A docstring is the first constant of its function's code.
     documented = function.__doc__ is not None and code.co_consts[:1] == (function.__doc__,)
     yield from (code.co_code.hex(), repr((code.co_argcount, code.co_varnames, code.co_freevars)))
     yield from _parts(code.co_consts[1:] if documented else code.co_consts, seen)

@@ -93,8 +93,10 @@ class Store(_Cache):
         path = Path(self.cache_path) / compiled_for(data.codegen) / self._file(sig)
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if self.made else 0o700)
+            # Written beside its place and renamed: readers find a whole file or none.
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
                 file.write(payload)
+            # A temporary file is its maker's alone; shipped ones are read by others.
             os.chmod(file.name, 0o644)
             os.replace(file.name, path)
             self.used.add(path)

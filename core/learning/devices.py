@@ -55,6 +55,7 @@ def compute_exactly() -> None:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
+    # Warned of alone: some of CUDA's kernels have no form of one order.
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 

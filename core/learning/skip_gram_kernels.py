@@ -8,6 +8,7 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 
+# SplitMix64's increment, 2^64 over the golden ratio, and the multipliers of its mixing function.
 GOLDEN, MIX_ONE, MIX_TWO = (
     np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )

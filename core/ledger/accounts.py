@@ -71,6 +71,7 @@ def open_quota(
         raise InvalidInput("a quota is a team's or a project's", field="scope")
     if not 1 <= len(name) <= MAX_SCOPE_NAME or "\x00" in name:
         raise InvalidInput(f"1 to {MAX_SCOPE_NAME} characters are needed, none of them NUL", field="name")
+    # Refuses a quota as the parent: quotas stand one level below the domain's account, no deeper.
     ((parent, _),), _ = repository.lock_with_quotas(session, account_id, None, None)
     terms = checked_terms(
         replace(
@@ -117,14 +118,19 @@ def _opened(
 
     Raises Conflict, which says ``refusal``, where that one has other terms.
     """
+    # Of openings at once the unique index lets one write its row;
+    # the others wait for that one's commit, and then read it.
     if not repository.create_account(session, account):
         place = account.tenant, account.domain, account.scope, account.scope_name
         standing = repository.account_of(session, *place)
+        # Ids differ by construction: the terms alone say whether it is the same account.
         if standing.terms != replace(terms, account_id=standing.id):
             raise Conflict(refusal, account_id=standing.id)
         return standing
     capacities = dimensions(terms)
+    # Under RENYI one order within its capacity is enough, so that no single row may be held to its own.
     repository.create_balances(session, account.id, capacities, binding=terms.filter == Filter.BASIC)
+    # Read back: the digest covers ``created_at``, which the database has set.
     written, now = repository.lock_account(session, account.id)
     append(
         session,

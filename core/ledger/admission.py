@@ -16,6 +16,7 @@ from core.ledger.terms import Terms
 
 def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int | None) -> None:
     """Raise UnitMismatch or AccountBlocked unless the account takes plans of that unit."""
+    # Amounts of two units bound differences between other neighbours: they do not add up.
     if (unit, window) != (terms.unit, terms.window):
         raise UnitMismatch(
             "the plan's privacy unit is not the account's",
@@ -50,17 +51,18 @@ def check_room(
     account: BudgetAccount,
     terms: Terms,
     balances: Mapping[str, Balance],
-    asked: Mapping[str, int],
+    requested: Mapping[str, int],
 ) -> None:
     """Raise AccountExposed or BudgetExceeded unless the amounts fit.
 
-    No amounts are no claim, which even an exposed account takes. A refusal names the quota that refuses.
+    A refusal names the quota that refuses.
     """
-    if not asked:
+    # No amounts are no claim, which even an exposed account takes.
+    if not requested:
         return
     check_unexposed(account)
     try:
-        admits(terms, balances, asked)
+        admits(terms, balances, requested)
     except BudgetExceeded as refusal:
         # Only a refusal pays for looking up when something may return.
         expiry = repository.earliest_expiry(session, account.id)

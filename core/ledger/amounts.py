@@ -17,7 +17,9 @@ Number = str | int | float | Decimal
 MAX_EPSILON = 1_000_000
 MAX_STEP = 999_999_999
 
+# Bounded: a few characters of exponent must not become a number of a million digits.
 _TEXT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,4})?")
+# More digits than any number has that passes the bounds: the one rounding is that of ``quantize``.
 _EXACT = Context(prec=120)
 
 
@@ -53,9 +55,9 @@ def delta_capacity(value: Number, *, field: str = "delta") -> int:
     return _scaled(_delta(value, field), DELTA_DIGITS, ROUND_FLOOR)
 
 
-def check_delta(asked_atto: int, capacity_atto: int) -> None:
+def check_delta(requested_atto: int, capacity_atto: int) -> None:
     """Refuse a delta of an account that has none: InvalidInput."""
-    if asked_atto and not capacity_atto:
+    if requested_atto and not capacity_atto:
         raise InvalidInput(
             "the budget of this dataset has delta 0, so that a release can take none; leave delta out",
             field="delta",
@@ -80,6 +82,7 @@ def _delta(value: Number, field: str) -> Decimal:
 
 def _number(value: Number, field: str) -> Decimal:
     match value:
+        # A bool is Integral too: it is refused first.
         case bool():
             raise InvalidInput("a number is needed, not a truth value", field=field)
         case str() if _TEXT.fullmatch(value.strip()):

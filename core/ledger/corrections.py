@@ -35,6 +35,7 @@ def grant(
     capacities are fixed when it is opened (privacy.md 7.6). O(balances): a stream has one for each step.
     """
     for field, amount in (("epsilon", nano_epsilon), ("delta", delta_atto)):
+        # Not isinstance: a bool is an int.
         if type(amount) is not int or amount < 0:
             raise InvalidInput("a grant is an integer and never takes away", field=field)
     if not nano_epsilon and not delta_atto:
@@ -43,9 +44,12 @@ def grant(
         raise InvalidInput("a grant needs a second person", field="approver")
     _check_reason(reason)
     account, now = repository.lock_account(session, account_id)
+    # Which order decides follows from the capacities, so
+    # that theirs are fixed at the opening (privacy.md 7.6).
     if account.filter != Filter.BASIC:
         raise Conflict("under the Rényi filter a capacity never changes", account_id=account_id)
     terms = account.terms
+    # Checked as at the opening: what all grants add up to has the same limit as a first capacity.
     raised = checked_terms(
         replace(
             terms,
@@ -84,9 +88,11 @@ def adjust(
     requested = checked_amounts(terms, amounts)
     if not requested:
         raise InvalidInput("an adjustment charges something", field="amounts")
+    # Spend outside the service has no step that this account could name.
     if terms.unit == W_EVENT and not requested.keys() <= dimensions(terms).keys():
         raise InvalidInput("spend outside the service counts in every window: 'untimed'", field="amounts")
     try:
+        # Blocks and exposure are not checked: the spend has happened, whatever the account's standing.
         admits(terms, holdings.balances(session, account_id, terms.window, requested), requested)
     except BudgetExceeded as refusal:
         raise BudgetExceeded(
@@ -109,6 +115,7 @@ def adjust(
 def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> LedgerEntry | None:
     """Let the account take reservations again. None when it was not blocked and had no give-backs."""
     account, now = repository.lock_account(session, account_id)
+    # No entry where nothing would change: a repetition is no second lifting.
     if account.blocked_at is None and account.consecutive_give_backs == 0:
         return None
     changes = {"blocked_at": None, "consecutive_give_backs": 0}

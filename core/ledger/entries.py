@@ -45,6 +45,7 @@ def append(
 
     The account must be locked.
     """
+    # Only what changes: ``standing`` is folded from the entries, the last that names a column decides.
     changed = {name: value for name, value in (changes or {}).items() if value != getattr(account, name)}
     _check_text("actor", actor, 128)
     _check_text("approver", approver or "", 128)
@@ -58,6 +59,7 @@ def append(
         "job_id": job_id,
         "amounts": dict(amounts or {}),
         "digests": dict(digests or {}),
+        # As JSON has it: the hash must be the same once the row is read back.
         "standing": {name: hash_chain.plain(changed[name]) for name in STANDING if name in changed},
         "reason": reason,
         "actor": actor,
@@ -66,6 +68,7 @@ def append(
         "created_at": now,
         "previous_hash": account.last_hash,
     }
+    # Last, since the hash covers every other column.
     columns["hash"] = hash_chain.entry_hash(columns)
     post(session, account, Posting(columns, movement, changed))
     return columns

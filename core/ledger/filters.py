@@ -59,6 +59,7 @@ def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, 
 
     Complexity: O(steps log steps) under w-event, else O(dimensions).
     """
+    # A job that claims no guarantee fits where nothing is left, too.
     if not amounts:
         return
     load = decisive(terms, balances, amounts)
@@ -82,25 +83,27 @@ def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str
     """
     if terms.filter == Filter.RENYI:
         loads = [_load(d, capacity, balances, amounts) for d, capacity in dimensions(terms).items()]
+        # One order within capacity is enough, chosen after the fact: the capacities
+        # have paid for the union over the grid (Feldman and Zrnic, NeurIPS 2021).
         return max(loads, key=lambda load: load.remaining - load.requested)
     if terms.unit == W_EVENT:
         first = tightest_window(terms, balances, amounts)
     else:
         first = _load("epsilon", terms.nano_epsilon, balances, amounts)
     delta = _load("delta", terms.delta_atto, balances, amounts)
+    # Epsilon is named where both refuse; delta where it alone does.
     return first if not first.fits or delta.fits else delta
 
 
 def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
     """Find the fullest window of consecutive steps. Of ``terms.window`` steps it carries most, untimed spend
-    included.
-
-    Steps that nobody has spent on, future ones among them, carry nothing; so the fullest window may be taken
-    to end at a step that carries something, and only those are walked.
-    """
+    included."""
     untimed = _load("untimed", terms.nano_epsilon, balances, amounts)
     best, span = (0, 0, 0), None
+    # Steps that nobody has spent on, future ones among them, carry nothing; so the fullest
+    # window may be taken to end at a step that carries something, and only those are walked.
     for last, sums in _windows(terms.window or 1, balances, amounts):
+        # Strictly more: of equal windows the earliest, as the queries of holdings and history order them.
         if span is None or sum(sums) > sum(best):
             best, span = sums, (max(0, last - (terms.window or 1) + 1), last)
     return Load(
@@ -126,9 +129,9 @@ def windows_changed(
     if terms.unit != W_EVENT:
         return {}
     return {
-        last: charged + reserved + sign * asked
-        for last, (charged, reserved, asked) in _windows(terms.window or 1, balances, amounts)
-        if asked
+        last: charged + reserved + sign * requested
+        for last, (charged, reserved, requested) in _windows(terms.window or 1, balances, amounts)
+        if requested
     }
 
 
@@ -140,7 +143,10 @@ def reach(window: int, dimension_names: Iterable[str]) -> list[tuple[int, int]]:
     """
     stretches: list[tuple[int, int]] = []
     for step in steps_of(dimension_names):
+        # A window that holds the step begins at most window -
+        # 1 steps before it, and ends at most as many after.
         first, last = max(0, step - window + 1), step + window - 1
+        # Stretches that touch are joined as well, so that no row is read twice.
         if stretches and first <= stretches[-1][1] + 1:
             stretches[-1] = (stretches[-1][0], last)
         else:
@@ -156,24 +162,27 @@ def steps_of(dimension_names: Iterable[str]) -> list[int]:
 def _windows(
     window: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Yield (last step, sums of charged, reserved and asked) of the window to each step with spend."""
+    """Yield (last step, sums of charged, reserved and requested) of the window to each step with spend."""
     nothing = Balance(0)
     steps = steps_of({*balances, *amounts})
     spends = []
     for step in steps:
         balance = balances.get(f"step/{step}", nothing)
         spends.append((balance.charged, balance.reserved, amounts.get(f"step/{step}", 0)))
-    charged = reserved = asked = oldest = 0
+    # The sums slide: each step is added once and taken off once, however long the window.
+    charged = reserved = requested = oldest = 0
     for last, spend in zip(steps, spends, strict=True):
-        charged, reserved, asked = charged + spend[0], reserved + spend[1], asked + spend[2]
+        charged, reserved, requested = charged + spend[0], reserved + spend[1], requested + spend[2]
+        # The window that ends at ``last`` begins at last - window + 1.
         while steps[oldest] <= last - window:
             gone = spends[oldest]
-            charged, reserved, asked = charged - gone[0], reserved - gone[1], asked - gone[2]
+            charged, reserved, requested = charged - gone[0], reserved - gone[1], requested - gone[2]
             oldest += 1
-        yield last, (charged, reserved, asked)
+        yield last, (charged, reserved, requested)
 
 
 def _load(dimension: str, capacity: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
+    # A step that nobody has spent on has no row.
     balance = balances.get(dimension, Balance(capacity))
     return Load(dimension, capacity, balance.charged, balance.reserved, amounts.get(dimension, 0))
 

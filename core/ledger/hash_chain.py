@@ -17,6 +17,7 @@ TERMS = (
 
 def genesis(account_id: str) -> bytes:
     """Compute the hash before an account's first entry. It has 32 bytes, different for each account."""
+    # The id is part of it, so that no account's entries can stand in another's chain.
     return hashlib.sha256(f"graphveil ledger {account_id}".encode()).digest()
 
 
@@ -37,6 +38,7 @@ def plain(value: Any) -> Any:
     """Convert the value to what JSON has. Times are in UTC to the microsecond, bytes in hex."""
     match value:
         case datetime():
+            # PostgreSQL keeps microseconds: what is hashed before it is written must equal what is read back.
             return value.astimezone(UTC).isoformat(timespec="microseconds")
         case bytes() | memoryview():
             return bytes(value).hex()
@@ -45,6 +47,7 @@ def plain(value: Any) -> Any:
 
 
 def _canonical(value: Any) -> bytes:
+    # One text for one value: sorted keys, no spaces, ASCII alone, and no NaN, which JSON does not have.
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     ).encode()

@@ -24,15 +24,19 @@ from core.ledger.terms import dimensions
 
 _NOW = text("SELECT clock_timestamp()")
 _CUT = select(LedgerEntry.sequence, LedgerEntry.hash).order_by(LedgerEntry.sequence.desc()).limit(1)
+# The capacity then, of a basic account, is the sum of its grants so far. A w-event account's are ``untimed``.
 _GRANTED = text("""
 SELECT sum(coalesce((amounts ->> 'epsilon')::numeric, (amounts ->> 'untimed')::numeric)),
     sum((amounts ->> 'delta')::numeric)
 FROM ledger_entries WHERE account_id = :account_id AND kind = 'grant' AND sequence <= :cut
 """)
+# DISTINCT ON keeps each key's first row of the order: what the latest entry up to the cut says.
 _STANDING = text("""
 SELECT DISTINCT ON (s.key) s.key, s.value FROM ledger_entries AS e, jsonb_each_text(e.standing) AS s
 WHERE e.account_id = :account_id AND e.sequence <= :cut ORDER BY s.key, e.sequence DESC
 """)
+# Signs as posting.py moves balances: an ending takes off what was reserved, an adjustment never
+# was. RANGE, not ROWS: a window spans numbers of steps, and a step without spend has no row.
 _FOLDED = """
 WITH moves AS (
     SELECT m.key AS dimension, e.kind, m.value::numeric AS amount
@@ -65,15 +69,16 @@ def snapshot(
     """Read the account and its balances at that moment. It does so as :func:`core.ledger.holdings.snapshot`
     reads today's.
 
-    The account is a copy that no session keeps. Waits for whoever holds the account, whose entries may carry
-    an earlier time. Raises NotFound, and InvalidInput (``as_of``) for a time without a zone, in the future,
-    or before the account was opened. O(entries until then) in the database; in memory no more than a
-    statement tells.
+    The account is a copy that no session keeps. Waits for whoever holds the account. Raises NotFound, and
+    InvalidInput (``as_of``) for a time without a zone, in the future, or before the account was opened.
+    O(entries until then) in the database; in memory no more than a statement tells.
     """
     if as_of.tzinfo is None:
         raise InvalidInput("a time needs its zone", field="as_of")
+    # By PostgreSQL's clock, which dates the entries.
     if as_of > session.execute(_NOW).scalar_one():
         raise InvalidInput("that time has not come", field="as_of")
+    # Whoever holds the account may be writing an entry of an earlier time.
     present = repository.settled_account(session, account_id)
     if present is None:
         raise NotFound("no such budget account", id=account_id)
@@ -85,6 +90,7 @@ def snapshot(
     row = repository.columns(present)
     row |= {"last_sequence": newest.sequence, "last_hash": newest.hash}
     row |= _standing(session, at)
+    # Under RENYI the capacity never changes: today's row has it.
     if present.filter == Filter.BASIC:
         nano_epsilon, delta_atto = session.execute(_GRANTED, at).one()
         row |= {"capacity_nano_epsilon": int(nano_epsilon), "capacity_delta_atto": int(delta_atto)}
@@ -109,6 +115,7 @@ def _balances(
     first, last = steps or (0, MAX_STEP)
     span = {"reach": (account.window or 1) - 1, "first": first, "last": last}
     statement = _LATEST if steps is None else _WITHIN
+    # One more than is shown says whether more follow.
     rows = session.execute(statement, {**at, **span, "told": holdings.STEPS_SHOWN + 1})
     for dimension, charged, reserved in rows:
         capacity = capacities.get(dimension, account.capacity_nano_epsilon)

@@ -2,7 +2,7 @@
 read grows with its past.
 
 A window without a step that is asked for stays as it is, and it stood within capacity. So a filter needs the
-rows within one window of the asked steps; and, where an amount counts in every window (``untimed``), the
+rows within one window of the requested steps; and, where an amount counts in every window (``untimed``), the
 fullest window of all, which an index keeps at hand. Every function here reads one consistent snapshot.
 """
 
@@ -32,15 +32,16 @@ _ORDERED = select(*_ROW).where(_MINE, BALANCES.c.step.is_not(None))
 
 
 def balances(
-    session: Session, account_id: str, window: int | None, asked: Mapping[str, int]
+    session: Session, account_id: str, window: int | None, requested: Mapping[str, int]
 ) -> dict[str, Balance]:
-    """Read the rows that decide whether ``asked`` fits. The windows that it changes are read, too.
+    """Read the rows that decide whether ``requested`` fits. The windows that it changes are read, too.
 
-    Those without a step, those within one window of the asked steps, and the fullest window when ``asked``
-    counts in every window. O(asked steps x window), whatever the account's past.
+    Those without a step, those within one window of the requested steps, and the fullest window when
+    ``requested`` counts in every window. O(requested steps x window), whatever the account's past.
     """
-    parts = ["near"] * bool(window) + ["fullest"] * ("untimed" in asked)
-    rows = session.execute(_select(*parts), _parameters(account_id, _reach(window, asked)))
+    # An untimed amount counts in every window, so that it is the fullest that decides.
+    parts = ["near"] * bool(window) + ["fullest"] * ("untimed" in requested)
+    rows = session.execute(_select(*parts), _parameters(account_id, _reach(window, requested)))
     return _balances(rows)
 
 
@@ -49,24 +50,26 @@ def snapshot(
     account_id: str,
     *,
     window: int | None = None,
-    asked: Mapping[str, int] | None = None,
+    requested: Mapping[str, int] | None = None,
     steps: Span | None = None,
 ) -> tuple[BudgetAccount, dict[str, Balance]]:
     """Read the account and what a statement tells of it, unlocked. NotFound when there is none.
 
     The fullest window and the latest ``STEPS_SHOWN + 1`` steps, or as many of the first from ``steps``
-    (first, last) on; with ``asked``, what :func:`balances` reads too.
+    (first, last) on; with ``requested``, what :func:`balances` reads too.
     """
-    parts = ["fullest", "latest" if steps is None else "within"] + ["near"] * bool(window and asked)
+    parts = ["fullest", "latest" if steps is None else "within"] + ["near"] * bool(window and requested)
     found = _select(*parts).subquery("found")
     statement = (
         select(BudgetAccount, found)
+        # An outer join: only an account that does not exist gives no row.
         .outerjoin_from(BudgetAccount, found, and_(True))
         .where(BudgetAccount.id == bindparam("account_id"))
+        # What the session loaded earlier may be older than the balances of this statement.
         .execution_options(populate_existing=True)
     )
     first, last = steps or (0, 0)
-    parameters = _parameters(account_id, _reach(window, asked or {}))
+    parameters = _parameters(account_id, _reach(window, requested or {}))
     parameters |= {"first": first, "last": last, "told": STEPS_SHOWN + 1}
     rows = session.execute(statement, parameters).all()
     if not rows:
@@ -90,8 +93,8 @@ def snapshots(
     return {name: (account, _balances(rows)) for name, (account, rows) in found.items()}
 
 
-def _reach(window: int | None, asked: Mapping[str, int]) -> list[Span]:
-    return [] if window is None else reach(window, asked)
+def _reach(window: int | None, requested: Mapping[str, int]) -> list[Span]:
+    return [] if window is None else reach(window, requested)
 
 
 def _parameters(account_id: str, near: list[Span]) -> dict[str, Any]:
@@ -113,6 +116,7 @@ def _balances(rows: Any) -> dict[str, Balance]:
 def _select(*parts: str) -> Any:
     """Select the rows without a step, and those of the parts; a row may come twice."""
     constant = select(*_ROW).where(_MINE, BALANCES.c.step.is_(None))
+    # UNION ALL: a dict keeps a row that comes twice once, and needs no sort for it.
     return union_all(constant, *(_PARTS[part] for part in parts))
 
 
@@ -129,6 +133,7 @@ def _fullest() -> Select[Any]:
     last = (
         select(BALANCES.c.step)
         .where(_MINE, BALANCES.c.step.is_not(None))
+        # The order of ix_budget_balances_fullest, whose first entry is read.
         .order_by(BALANCES.c.window_committed.desc(), BALANCES.c.step)
         .limit(1)
         .scalar_subquery()

@@ -96,6 +96,7 @@ class FileAccount:
         self._asked = None if terms is None else checked_terms(terms)
         if terms is None and not path.exists():
             raise InvalidInput("there is no such budget file; give an epsilon to open one", field="budget")
+        # Several processes may create the file at once: the lock decides which of them writes the first line.
         with self._opened(os.O_RDWR | os.O_CREAT) as file, self._locked(file, fcntl.LOCK_EX):
             if self._empty(file):
                 self._open_account(file)
@@ -127,6 +128,7 @@ class FileAccount:
     def _locked(self, file: int, how: int) -> Iterator[None]:
         """Lock the open file, which is still the one at the path."""
         until = time.monotonic() + self._lock_seconds
+        # Looked at again and again: flock has no time limit of its own.
         while not _try_lock(file, how):
             if time.monotonic() >= until:
                 raise StorageError(
@@ -135,6 +137,7 @@ class FileAccount:
                 )
             time.sleep(_LOOK_SECONDS)
         try:
+            # Once locked, not before: the file may have been replaced while the lock was waited for.
             self._check_same(file)
             yield
         finally:
@@ -160,6 +163,8 @@ class FileAccount:
         seen = self._seen
         if seen is not None:
             number = seen["sequence"]
+            # Each hash covers the one before: where the last
+            # entry that was seen still stands, all before it do.
             if len(book.entries) < number or book.entries[number - 1]["hash"] != seen["hash"]:
                 raise AccountBlocked(
                     f"the budget file is in an earlier state, or another: entry {number}, which was there, "
@@ -170,20 +175,24 @@ class FileAccount:
     def _write(self, file: int, entry_of: Callable[[Book], Mapping[str, Any]]) -> None:
         """Append the entry that follows from the file as it stands: durable, or an error."""
         with self._locked(file, fcntl.LOCK_EX):
+            # Read anew for each entry: another process may have spent since.
             book, whole = self._read(file)
             entry = entry_of(book)
             _next(book, json.loads(json.dumps(entry)))  # before a byte is written
             _append(file, whole, entry)
+            # Once more: an entry in a file that was replaced meanwhile holds nobody to it.
             self._check_same(file)
             self._seen = entry
 
     def _empty(self, file: int) -> bool:
+        # Without one whole line nothing was acknowledged.
         return b"\n" not in os.pread(file, MAX_LINE_BYTES, 0)
 
     def _open_account(self, file: int) -> None:
         """Write the first line, with the terms."""
         if self._asked is None:
             raise InvalidInput("the budget file is empty; give an epsilon to open an account", field="budget")
+        # A first line that was cut off begins with a brace; a file of another kind must not be emptied.
         if os.pread(file, 1, 0) not in (b"", b"{"):
             raise InvalidInput("the file is no budget file; name another", field="budget")
         terms = replace(self._asked, account_id=ids.new_id(ids.ACCOUNT))
@@ -202,11 +211,13 @@ class FileAccount:
         with os.fdopen(os.dup(file), "rb") as opened:
             opened.seek(0)
             content = opened.read()
+        # What follows the last newline was cut off and never acknowledged; the next entry is written over it.
         whole = content.rfind(b"\n") + 1
         book: Book | None = None
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 book = _next(book, json.loads(line))
+            # Whatever a line raises here, no entry that this module wrote does.
             except (ValueError, KeyError, TypeError, AttributeError, GraphveilError) as error:
                 raise AccountBlocked(
                     f"the budget file was altered: line {number} does not follow from the lines before it. "
@@ -263,11 +274,11 @@ class Held:
         """Set the amounts aside, durably, and return the reservation's id. UnitMismatch, InvalidInput,
         BudgetExceeded.
 
-        ``apart``: relations of which one record is the unit. Whole edges may be added to what was spent on
-        records, but not records to what was spent on whole edges: it would no longer bound those.
+        ``apart``: relations of which one record is the unit.
         """
         reservation_id = ids.new_id(ids.RESERVATION)
 
+        # Computed under the lock, from the file as it stands then.
         def entry(book: Book) -> dict[str, Any]:
             terms = book.terms
             if (unit, window) != (terms.unit, terms.window):
@@ -281,6 +292,8 @@ class Held:
                     requested_window=window,
                 )
             spent = [each for each in book.entries if each["kind"] == EntryKind.RESERVE]
+            # Whole edges may be added to what was spent on records, but not records
+            # to what was spent on whole edges: it would no longer bound those.
             if apart and spent and not any(each.get("apart") for each in spent):
                 raise UnitMismatch(
                     "the budget counts edges with all of their records, the release protects records one by "
@@ -322,10 +335,12 @@ class Held:
             held = book.open.get(reservation_id)
             if held is None:
                 raise InvalidTransition(f"reservation {reservation_id} has ended already", id=reservation_id)
+            # What was read of an opened graph cannot be known here, so that it counts as spent.
             if kind == EntryKind.RELEASE and held.opened:
                 raise InvalidTransition(
                     f"the graph of reservation {reservation_id} was opened: it is spent", id=reservation_id
                 )
+            # The reservation's amounts are set aside already: an opening moves none.
             amounts = {} if kind == OPENING else dict(held.amounts)
             return _entry(book, kind, {"reservation_id": reservation_id, "amounts": amounts, **told})
 
@@ -347,6 +362,8 @@ def _holder(file: int) -> str:
     own = os.fstat(file)
     where = f"{os.major(own.st_dev):02x}:{os.minor(own.st_dev):02x}:{own.st_ino}"
     try:
+        # A line has: number, FLOCK, ADVISORY, how, process,
+        # device:inode, range; with -> it waits for the lock.
         found = (line.split() for line in Path("/proc/locks").read_text().splitlines())
         pid = next(each[4] for each in found if "FLOCK" in each and where in each and "->" not in each)
         return f"process {pid} ({Path('/proc', pid, 'comm').read_text().strip()})"
@@ -373,10 +390,13 @@ def _append(file: int, end: int, entry: Mapping[str, Any]) -> None:
     """Write the entry at ``end``, where what follows is a line cut off, and on the disk. StorageError."""
     line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
     try:
+        # A line that was cut off is taken away first: the entry would continue it.
         os.ftruncate(file, end)
+        # A full disk writes a part, and raises nothing.
         written = os.pwrite(file, line, end)
         if written != len(line):
             raise OSError(None, "the disk is full")
+        # On the disk before the caller goes on to read anything of the graph.
         os.fsync(file)
     except OSError as error:
         raise StorageError(f"the budget file cannot be written: {error.strerror}") from error
@@ -407,15 +427,19 @@ def _move(book: Book, entry: Mapping[str, Any]) -> None:
     kind, reservation_id, amounts = entry["kind"], entry["reservation_id"], entry["amounts"]
     if kind == EntryKind.RESERVE:
         _require(reservation_id not in book.open)
+        # A book that was overspent by hand is refused even where its hashes are right.
         admits(book.terms, book.balances, checked_amounts(book.terms, amounts))
         book.open[reservation_id] = Reservation(amounts, entry["job_id"])
         _add(book, amounts, lambda held, amount: replace(held, reserved=held.reserved + amount))
         return
+    # KeyError for an ending without its beginning: the reader of the file refuses the line.
     reservation = book.open[reservation_id]
     if kind == OPENING:
         _require(not amounts)
         book.open[reservation_id] = replace(reservation, opened=True)
         return
+    # In full: the plan's amount is spent, never one that a
+    # run happened to need, which would follow from data.
     _require(kind in _ENDS and amounts == reservation.amounts)
     _require(kind != EntryKind.RELEASE or not reservation.opened)
     spent = kind in _SPENT

@@ -17,6 +17,8 @@ from core.ledger.posting import ENTRIES
 BATCH = 1_000
 
 # What the entries add up to, against what the balances say.
+# FULL JOIN: entries without a balance and a step's balance without entries are flaws too; only what
+# stands from the opening on may have no entry yet. CAST gives the type that a NULL parameter lacks.
 _UNFOLDED = text("""
 WITH moves AS (
     SELECT e.account_id, m.key AS dimension, e.kind, m.value::numeric AS amount
@@ -42,6 +44,8 @@ ORDER BY account_id, dimension
 
 # Reservations whose entries and hold in one account do not say: begun once, ended at most once, in full; held
 # while open, until the time that was set or for ever.
+# IS DISTINCT FROM and coalesce: the side that a join lacks is NULL, which no comparison would
+# report. A hold of a job that has begun has no time either, and passes whatever the entry named.
 _LOOSE = text("""
 WITH lives AS (
     SELECT reservation_id, account_id,
@@ -119,6 +123,7 @@ ORDER BY q.id
 
 
 # Every window of a stream, summed from its steps by the database itself, beside the sum that its row keeps.
+# RANGE, not ROWS: a window spans numbers of steps, and steps without spend have no row.
 _WINDOWS = """
 WITH windows AS (
     SELECT step, window_committed,

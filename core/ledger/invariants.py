@@ -59,6 +59,8 @@ class CapacityHolds:
             account, balances = holdings.snapshot(session, each)
             terms = account.terms
             load = decisive(terms, balances, {})
+            # The snapshot has the window that the rows call
+            # fullest: a row with a wrong sum would hide another.
             overfull = (
                 terms.window is not None
                 and invariant_queries.fullest_window(session, each, terms.window) > terms.nano_epsilon
@@ -193,14 +195,16 @@ class ChainIntact:
 
 
 def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
-    """List the breaks in an account's chain, each once; hashing goes on from what the entry itself names."""
+    """List the breaks in an account's chain, each once."""
     flaws = []
     previous, sequence, terms = hash_chain.genesis(account.id), 0, None
     standing = dict(STANDING)
+    # No further than the head that was read: entries that come meanwhile are no flaws.
     for columns in invariant_queries.chain(session, account.id, account.last_sequence):
         sequence += 1
         if columns["sequence"] != sequence:
             flaws.append(f"entry {sequence} is missing")
+            # Goes on at the number that stands there: one gap is one flaw.
             sequence = columns["sequence"]
         if columns["previous_hash"] != previous:
             flaws.append(f"entry {sequence} does not follow the one before it")
@@ -209,6 +213,7 @@ def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
         if columns["kind"] == EntryKind.GRANT:
             terms = columns["digests"].get("terms")
         standing.update(columns["standing"])
+        # From what the entry names, not from what it hashes to: one changed entry is one flaw.
         previous = columns["hash"]
     if sequence != account.last_sequence or newest != account.last_sequence or previous != account.last_hash:
         flaws.append(f"the account's head, {account.last_sequence}, is not the last entry")

@@ -30,13 +30,16 @@ from core.db.base import Base, CreatedAt
 from core.ledger.kinds import Scope
 from core.ledger.terms import Terms
 
+# Amounts at Rényi orders reach 1e30 (MAX_AMOUNT), more than a bigint holds.
 Amount = Numeric(38, 0, asdecimal=True)
 
 
+# A step's number stands in its dimension's name and in the column that is indexed: they must agree.
 STEP_NUMBERED = (
     "CASE WHEN step IS NULL THEN left(dimension, 5) <> 'step/' AND window_committed IS NULL "
     "ELSE dimension = 'step/' || CAST(step AS text) AND window_committed IS NOT NULL END"
 )
+# What one row can say of its window: it carries the step's own spend at least, and stays within capacity.
 WINDOW_WITHIN = (
     "step IS NULL OR window_committed >= charged + reserved AND (NOT binding OR window_committed <= capacity)"
 )
@@ -44,6 +47,7 @@ QUOTA_BELOW = (
     "CASE WHEN scope = 'domain' THEN parent_id IS NULL AND scope_name = '' "
     "ELSE scope IN ('team', 'project') AND scope_name <> '' AND parent_id IS NOT NULL END"
 )
+# The entry that opens an account (its first) has no second person; every later grant does.
 GRANTED_BY_TWO = (
     "CASE WHEN kind = 'grant' AND sequence > 1 THEN approver IS NOT NULL AND approver <> actor "
     "ELSE approver IS NULL END"
@@ -171,6 +175,8 @@ class LedgerEntry(CreatedAt, Base):
     __table_args__ = (
         UniqueConstraint("account_id", "sequence"),
         CheckConstraint(GRANTED_BY_TWO, name="granted_by_two"),
+        # A reservation begins once and ends once in each
+        # account, whatever code races: the database's own word.
         Index(
             "uq_ledger_entries_one_reserve",
             "reservation_id",

@@ -17,6 +17,7 @@ from graphveil.amounts import format_epsilon
 from graphveil.models.ledger import Pace
 
 DAYS = 7
+# Ten years: what lasts longer has no date.
 FARTHEST_DAYS = 3_650
 
 # Of a Rényi account what the curve, converted at its best order, has gained since (core/ledger/statement.py).
@@ -56,8 +57,10 @@ class Spending:
     def pace(self, remaining_nano_epsilon: int) -> Pace:
         """Say when so much is gone. It is never where nothing was spent or is left, or in ten years."""
         left = max(0, remaining_nano_epsilon)
+        # Rounded down: the day on which nothing is left is never named too late.
         days = left * self.days // self.nano_epsilon if self.nano_epsilon else FARTHEST_DAYS
         ends = self.today + timedelta(days=days) if left and days < FARTHEST_DAYS else None
+        # Rounded up, as costs are.
         daily = -(-self.nano_epsilon // self.days)
         return Pace(days=self.days, epsilon_per_day=format_epsilon(daily), ends_on=ends)
 

@@ -76,6 +76,7 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> None:
     if movement is not None:
         # A reservation may be the first to touch a step; every other row exists. A row is touched once.
         moved = {f"step/{step}": 0 for step in movement.windows} | dict(movement.amounts)
+        # Only a reservation may be a step's first spend: its ending finds the row.
         fresh = {d: a for d, a in moved.items() if begins and d.startswith("step/")}
         known = {d: a for d, a in moved.items() if d not in fresh}
         steps, others = bool(fresh), bool(known)
@@ -87,6 +88,7 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> None:
             parameters |= _arrays("known", known, movement.windows) | signs
     statement = _statement(begins, ends, steps, others, tuple(changes))
     session.execute(statement, parameters)
+    # The statement went past the session: its copy follows, without counting as a change to be flushed.
     for name, value in changes.items():
         set_committed_value(account, name, value)
 
@@ -103,6 +105,7 @@ def _statement(begins: bool, ends: bool, steps: bool, others: bool, changed: tup
         parts.append(_reserve_steps())
     if others:
         parts.append(_move_known())
+    # Parts that write run to their end whether or not the statement reads them (PostgreSQL, WITH).
     for number, part in enumerate(parts):
         statement = statement.add_cte(part.cte(f"part_{number}"))
     return statement
@@ -132,6 +135,7 @@ def _move_known() -> UpdateBase:
         .values(
             reserved=BALANCES.c.reserved + reserved,
             charged=BALANCES.c.charged + charged,
+            # A row without a step, or outside the windows that change, keeps what it has.
             window_committed=func.coalesce(moved.c.window_committed, BALANCES.c.window_committed),
         )
         .returning(BALANCES.c.dimension)
@@ -153,6 +157,7 @@ def _reserve_steps() -> UpdateBase:
         moved.c.window_committed,
     )
     statement = insert(BALANCES).from_select(columns, source)
+    # The step may have a row: nobody else makes one meanwhile, since the account is locked.
     return statement.on_conflict_do_update(
         index_elements=["account_id", "dimension"],
         set_={

@@ -38,6 +38,7 @@ class EntryPage:
 
 def _locked(*which: ColumnElement[bool]) -> type[BudgetAccount]:
     """Select these accounts, locked before anything else in the statement is worked out."""
+    # One order for everybody: two that lock the same accounts never wait for each other.
     order = (ACCOUNTS.c.parent_id.is_not(None), ACCOUNTS.c.id)
     rows = select(ACCOUNTS).where(*which).order_by(*order).with_for_update(**ROW_LOCK).subquery("locked")
     # Its columns are made when first asked for: now, since two threads at once would make them twice,
@@ -47,6 +48,7 @@ def _locked(*which: ColumnElement[bool]) -> type[BudgetAccount]:
 
 
 def _lock(*which: ColumnElement[bool]) -> Select[Any]:
+    # Not now(): a transaction may have begun long before it gets the lock.
     return select(_locked(*which), func.clock_timestamp()).execution_options(populate_existing=True)
 
 
@@ -120,6 +122,7 @@ def columns(account: BudgetAccount) -> dict[str, Any]:
 
 def create_account(session: Session, account: BudgetAccount) -> bool:
     """Write the account's row. False when the tenant has one for this domain and scope already."""
+    # What is left out takes the database's default, ``created_at`` among it.
     values = {name: value for name, value in columns(account).items() if value is not None}
     statement = (
         insert(ACCOUNTS)
@@ -179,6 +182,7 @@ def exposing(session: Session, account: BudgetAccount) -> LedgerEntry | None:
     """Load the entry that exposed the account, by the time that both name; None while it is not exposed."""
     if account.exposed_at is None:
         return None
+    # By time first, which has an index: an account may have very many entries.
     query = select(LedgerEntry).where(
         LedgerEntry.created_at == account.exposed_at,
         LedgerEntry.kind == EntryKind.EXPOSE,
@@ -204,6 +208,7 @@ def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
     """
     row = select(BudgetAccount).where(BudgetAccount.id == account_id)
     waiting = session.begin_nested()
+    # FOR SHARE waits for whoever changes the row.
     session.execute(row.with_for_update(read=True))
     waiting.rollback()  # a savepoint's locks go with it
     return session.scalars(row, execution_options={"populate_existing": True}).one_or_none()
@@ -223,9 +228,11 @@ def lock_with_quotas(
     if team is not None or project is not None:
         named |= {str(Scope.TEAM): team or "", str(Scope.PROJECT): project or ""}
         statement = _LOCK_WITH_QUOTAS
+    # A subquery's order is not kept by the join around it.
     rows = sorted(session.execute(statement, named).all(), key=lambda row: _order(row[0]))
     if not rows or rows[0][0].parent_id is not None:
         raise NotFound("no such budget account of a protection domain", id=account_id)
+    # The time of the last lock: entries in several accounts carry the same.
     return [(row[0], _held(row)) for row in rows], max(row[1] for row in rows)
 
 
@@ -316,6 +323,7 @@ def entries(session: Session, account_id: str, *, after: int, limit: int) -> Ent
     with session.scalars(statement) as rows:
         for entry in rows:
             named += len(entry.amounts) + len(entry.digests)
+            # One entry at least, however much it names: a page of none would never be passed.
             if page and (len(page) == limit or named > MAX_NAMED):
                 return EntryPage(tuple(page), page[-1].sequence)
             page.append(entry)

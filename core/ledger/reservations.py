@@ -54,6 +54,7 @@ def reserve(
     many dimensions, and one more for each quota; one more for each account with a window, and for each that
     changed while its lock was waited for.
     """
+    # Without a claim no quota is drawn on, so that none can refuse it.
     some = any(amounts.values())
     locked, now = repository.lock_with_quotas(
         session, account_id, team if some else None, project if some else None
@@ -61,6 +62,7 @@ def reserve(
     account = locked[0][0]
     check_standing(account, account.terms, unit, window)
     requested = checked_amounts(account.terms, amounts)
+    # All accounts are checked before one entry is written: the amounts are set aside in all or in none.
     movements = [_movement(session, each, held, requested) for each, held in locked]
     reservation_id = ids.new_id(ids.RESERVATION)
     for (each, _), movement in zip(locked, movements, strict=True):
@@ -80,19 +82,19 @@ def reserve(
 
 
 def _movement(
-    session: Session, account: BudgetAccount, held: Mapping[str, Balance] | None, asked: Mapping[str, int]
+    session: Session, account: BudgetAccount, held: Mapping[str, Balance] | None, requested: Mapping[str, int]
 ) -> Movement:
     """Compute what reserving the amounts moves in one locked account, if it has room for them.
 
     ``held``: its balances, where they came with the lock.
     """
     windows: Mapping[int, int] = {}
-    if asked:
+    if requested:
         terms = account.terms
-        balances = holdings.balances(session, account.id, terms.window, asked) if held is None else held
-        check_room(session, account, terms, balances, asked)
-        windows = windows_changed(terms, balances, asked, +1)
-    return Movement(asked, reserved=1, windows=windows)
+        balances = holdings.balances(session, account.id, terms.window, requested) if held is None else held
+        check_room(session, account, terms, balances, requested)
+        windows = windows_changed(terms, balances, requested, +1)
+    return Movement(requested, reserved=1, windows=windows)
 
 
 def preview(
@@ -129,14 +131,15 @@ def previews(
 
     The account is read once, with all that any of them reaches, and so is each quota that they draw on.
     """
+    # Its keys alone count: the dimensions that any alternative reaches, so that one reading serves all.
     every = {dimension: amount for amounts in alternatives for dimension, amount in amounts.items()}
-    account, balances = holdings.snapshot(session, account_id, window=window, asked=every)
+    account, balances = holdings.snapshot(session, account_id, window=window, requested=every)
     terms = account.terms
     check_standing(account, terms, unit, window)
     held = [(account, balances)]
     if every and (team is not None or project is not None):
         for quota in repository.quotas(session, account_id, (Scope.TEAM, team), (Scope.PROJECT, project)):
-            held.append(holdings.snapshot(session, quota.id, window=window, asked=every))
+            held.append(holdings.snapshot(session, quota.id, window=window, requested=every))
     found: list[Budget | GraphveilError] = []
     for amounts in alternatives:
         try:
@@ -150,10 +153,12 @@ def previews(
     return found
 
 
-def _reserved(balances: Mapping[str, Balance], terms: Terms, asked: Mapping[str, int]) -> dict[str, Balance]:
+def _reserved(
+    balances: Mapping[str, Balance], terms: Terms, requested: Mapping[str, int]
+) -> dict[str, Balance]:
     """Add the amounts to what is reserved."""
     after = dict(balances)
-    for dimension, amount in asked.items():
+    for dimension, amount in requested.items():
         held = after.get(dimension, Balance(terms.nano_epsilon))
         after[dimension] = Balance(held.capacity, held.charged, held.reserved + amount)
     return after
@@ -205,6 +210,7 @@ def release(
         if not give_back:
             return {}
         number = account.consecutive_give_backs + 1
+        # The first block's time stays.
         blocked_at = account.blocked_at or (now if number >= block_after else None)
         return {"consecutive_give_backs": number, "blocked_at": blocked_at}
 
@@ -256,9 +262,11 @@ def _end(
 
     Three round trips; a fourth where a stream's windows empty; as many again, less two, for each quota.
     """
+    # Before the lock, which what is refused need not hold.
     named = checked_digests(digests or {})
     spanned, now = repository.lock_reservation(session, reservation_id)
     opened, account = spanned[0]
+    # Looked for under the lock: of two endings at once the second finds the first.
     ended = repository.terminal_of(session, reservation_id)
     if ended is not None:
         if ended.kind == kind and ended.digests == named:
@@ -298,6 +306,7 @@ def _undoing(
     """Compute what that ending of a reservation moves in one locked account."""
     spent = kind in (EntryKind.CHARGE, EntryKind.FORFEIT)
     windows: Mapping[int, int] = {}
+    # Spending moves an amount from reserved to charged: a window's sum changes only where it is given back.
     if account.window is not None and not spent and amounts:
         balances = holdings.balances(session, account.id, account.window, amounts)
         windows = windows_changed(account.terms, balances, amounts, -1)

@@ -131,6 +131,7 @@ def _note(
     """Write a zero-amount entry that names digests; one for each job and set of digests."""
     named = checked_digests(digests)
     account, now = repository.lock_account(session, account_id)
+    # Under the lock: of two repetitions at once one writes, and the other finds its entry.
     for entry in entries_of_job(session, account_id, job_id, kind):
         if entry.digests == named:
             return entry

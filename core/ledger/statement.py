@@ -95,15 +95,17 @@ def statement_of(
 
 
 def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Amount, Amount, Amount]:
-    """Convert charged, reserved and remaining by the best order for each sum. Delta is spent once, by the
-    first.
-    """
+    """Convert charged, reserved and remaining to epsilon and delta."""
     curve = balances.values()
+    # Each sum is shown at the order that is best for it: the conversion of RDP to (epsilon, delta).
     room = max(balance.capacity - balance.committed for balance in curve)
     unspent = max(balance.capacity - balance.charged for balance in curve)
+    # The conversion's toll, ln(|A|/delta) / (order - 1),
+    # counts as spent with the first charge, and not before.
     charged = terms.nano_epsilon - unspent if any(balance.charged for balance in curve) else 0
     committed = terms.nano_epsilon - room if any(balance.committed for balance in curve) else 0
     return (
+        # Delta is spent once, by the first charge: the union bound over orders covers all that follow.
         amount_of(charged, terms.delta_atto if charged else 0),
         amount_of(committed - charged, terms.delta_atto if committed and not charged else 0),
         amount_of(room, 0 if committed else terms.delta_atto),
@@ -111,17 +113,18 @@ def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Amount, A
 
 
 def _spend(
-    balances: Mapping[str, Balance], window: tuple[int, int] | None, asked: tuple[int, int] | None
+    balances: Mapping[str, Balance], window: tuple[int, int] | None, requested: tuple[int, int] | None
 ) -> StepSpend:
-    """Pick at most ``holdings.STEPS_SHOWN`` steps: the first of the asked stretch; or the latest, half of the
-    room kept for the fullest window's latest.
+    """Pick at most ``holdings.STEPS_SHOWN`` steps: the first of the requested stretch; or the latest, half of
+    the room kept for the fullest window's latest.
     """
     limit = holdings.STEPS_SHOWN
     steps = steps_of(balances)
-    if asked is not None:
-        steps = [step for step in steps if asked[0] <= step <= asked[1]]
+    if requested is not None:
+        steps = [step for step in steps if requested[0] <= step <= requested[1]]
     shown = steps[:limit]
-    if asked is None and len(steps) > limit:
+    if requested is None and len(steps) > limit:
+        # Half of the room for the window that decides, however far back it lies.
         half = max(1, limit // 2)
         first, last = window or (0, 0)
         fullest = [step for step in steps if first <= step <= last][-half:]

@@ -16,9 +16,12 @@ from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 W_EVENT = "w-event"
 UNITS = ("edge", "event", W_EVENT, "pair", "node")
 
+# Few, since the toll of each grows with the grid: low orders serve a large epsilon, high ones a small.
 DEFAULT_ORDERS: tuple[int | float, ...] = (1.25, 1.5, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
+# Within the 38 digits of a balance's column, with room for sums.
 MAX_AMOUNT = 10**30
 
+# Nine digits as in MAX_STEP, and no leading zero: one step has one name.
 _STEP = re.compile(r"step/(0|[1-9][0-9]{0,8})")
 _PRECISE = Context(prec=60)
 
@@ -68,6 +71,7 @@ def _checked_grid(terms: Terms) -> Terms:
     if not all(type(a) in (int, float) and a in ORDERS for a in orders):
         known = ", ".join(f"{a:g}" for a in ORDERS)
         raise InvalidInput(f"an account counts at orders that plans are metered at: {known}", field="orders")
+    # 2 and 2.0 would be named as two dimensions.
     grid = tuple(int(a) if a == int(a) else float(a) for a in sorted(set(orders)))
     checked = replace(terms, orders=grid)
     if max(dimensions(checked).values()) <= 0:
@@ -126,6 +130,7 @@ def checked_amounts(terms: Terms, amounts: Mapping[str, int]) -> dict[str, int]:
         if type(amount) is not int or not 0 <= amount <= MAX_AMOUNT:
             raise InvalidInput(f"the amount of {dimension!r} is no integer from 0 to 1e30", field="amounts")
     positive = {dimension: amount for dimension, amount in amounts.items() if amount}
+    # The roomiest order decides: a request could pass at one that it left out.
     if terms.filter == Filter.RENYI and positive and amounts.keys() != known.keys():
         raise InvalidInput("an amount is needed at every order of the account's grid", field="amounts")
     if positive.keys() == {"delta"}:

@@ -63,6 +63,7 @@ def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:
         .where(OutboxMessage.sent_at.is_(None), OutboxMessage.not_before <= func.now())
         .order_by(OutboxMessage.not_before, OutboxMessage.id)
         .limit(limit)
+        # What another relay is sending is passed over: none waits for the other.
         .with_for_update(skip_locked=True)
     )
     return list(session.scalars(statement))

@@ -30,6 +30,7 @@ def noise_generator() -> np.random.Generator:
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
+    # A key for each call: a generator that were kept would repeat itself in every fork.
     key = np.frombuffer(os.urandom(32), dtype=np.uint64)
     return np.random.Generator(_cha_cha(key=key, rounds=20))
 
@@ -52,10 +53,13 @@ def keyed_words(key: bytes, number: int, count: int) -> np.ndarray:
     the shards of one graph; never for noise. The stream is ChaCha20's (RFC 8439), whose key is BLAKE2b of the
     number (below 2^64) under ``key``, 32 bytes from :func:`fresh_key`: streams tell nothing of one another.
     """
+    # The person keeps these streams apart from any other use of the same key.
     own = blake2b(number.to_bytes(8, "little"), key=key, digest_size=32, person=b"keyed words").digest()
     cipher = _cipher(_cha_cha_20(own, bytes(16)), mode=None).encryptor()
+    # Little-endian by name: the words are the same on every machine.
     words, zeros = np.empty(count, dtype="<u8"), bytes(CHUNK_BYTES)
     stream = words.view(np.uint8).data
+    # By pieces: zeros as long as the stream would take its memory twice.
     for begin in range(0, len(stream), CHUNK_BYTES):
         part = stream[begin : begin + CHUNK_BYTES]
         cipher.update_into(zeros[: len(part)], part)

@@ -39,6 +39,7 @@ def check_sensitivity(
     moved: Any, what: str = "a read", *, field: str = "l1_sensitivity", mend: str = ""
 ) -> int:
     """Return how far a unit moves ``what``. NotAccepted unless it is an integer that the samplers take."""
+    # Not isinstance: True is an int.
     if type(moved) is not int or not 1 <= moved <= MAX_SENSITIVITY:
         raise NotAccepted(
             f"a sensitivity is an integer in [1, {MAX_SENSITIVITY}], and one unit may move {what} by "

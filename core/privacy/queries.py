@@ -91,6 +91,7 @@ def summed(
 
 def tally(totals: np.ndarray, index: np.ndarray) -> None:
     """Add 1 to the entry of ``totals`` that each of ``index`` names. O(index)."""
+    # bincount makes a vector as long as the totals: too much for few indices.
     if len(totals) <= FEW * len(index):
         totals += np.bincount(index, minlength=len(totals))
     else:
@@ -260,6 +261,7 @@ def group_matrix(
         def triangle(cell: Cell, totals: np.ndarray) -> None:
             a, b = rows[cell.source], rows[cell.target]
             low, high = np.minimum(a, b), np.maximum(a, b)
+            # Row ``low`` of the triangle begins behind the rows above it, which are k, k - 1, ... long.
             tally(totals, low * k - low * (low - 1) // 2 + (high - low))
 
         counted = summed(triangle, cells, lambda edges: edges.pairs(rows, k))

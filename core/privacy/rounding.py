@@ -49,6 +49,7 @@ def place_slack(radius: int, device: str, values: int) -> int:
     the most cancelling that are allowed for, and for every entry cut. It holds for products in float32 alone:
     see :func:`core.privacy.mechanisms.gradients.require_float32`.
     """
+    # Less where the grid is coarse: 32 steps would be much of such a norm.
     cut = min(SLACK, radius // 512)
     if device == "cpu":
         return cut

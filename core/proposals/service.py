@@ -83,6 +83,7 @@ def end(
     reason: str | None,
 ) -> bool:
     """End the proposal so; False when it had ended so before. InvalidTransition: it ended otherwise."""
+    # The same word once more is no second decision.
     if proposal.state == state:
         return False
     if proposal.state != ProposalState.OPEN:

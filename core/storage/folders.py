@@ -20,11 +20,13 @@ def pack(folder: Path) -> Iterator[bytes]:
     """Write the folder's files as a tar stream. They go by name: same files, same bytes (no times or
     owners)."""
     for path in _files(folder, MOST_DEPTH):
+        # Not from the file system: no times and no owners, so that equal files give equal bytes.
         header = tarfile.TarInfo(path.relative_to(folder).as_posix())
         header.size = path.stat().st_size
         header.mode = 0o600
         yield header.tobuf(tarfile.PAX_FORMAT)
         yield from chunks_of(path)
+        # Contents fill up blocks of 512 bytes, and two empty blocks end the archive (POSIX ustar).
         yield bytes(-header.size % tarfile.BLOCKSIZE)
     yield bytes(2 * tarfile.BLOCKSIZE)
 
@@ -43,6 +45,7 @@ def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | Non
     """
     stream = _Reader(chunks)
     try:
+        # As a stream: nothing is sought in, so that little is held.
         with tarfile.open(fileobj=io.BufferedReader(stream, READ_BYTES), mode="r|") as archive:
             for member in archive:
                 names = member.name.split("/")
@@ -57,6 +60,7 @@ def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | Non
 
 def _files(folder: Path, depth: int) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
+        # Links first: whether it is a file would be asked of what a link leads to.
         if path.is_symlink() or not (path.is_file() or (path.is_dir() and depth > 1)):
             raise ValueError("only regular files are packed, and folders of them")
         if path.is_dir():

@@ -122,7 +122,9 @@ def _client(endpoint: str | None, credentials: Credentials | None) -> BaseClient
     region = ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], "us-east-1", None)
     config = Config(
         signature_version="s3v4",
+        # By path: not every storage that speaks S3 has a host's name for each bucket.
         s3={"addressing_style": "path"},
+        # Only where S3 itself asks for them: other storages refuse the checksums that are sent otherwise.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         connect_timeout=10,

@@ -64,6 +64,7 @@ def _cipher(key: bytes, salt: bytes, context: str) -> AESGCM:
 
 
 def _nonce(number: int, last: bool) -> bytes:
+    # GCM's 12 bytes: 11 for the frame's number, one for whether it is the last.
     return number.to_bytes(11) + bytes([last])
 
 

@@ -68,6 +68,8 @@ class ObjectStore:
                         break
                 feed.give(None, storing)
             except BaseException:
+                # The thread that stores must hear of it: else
+                # what has come so far would be kept as the whole.
                 feed.give(_Aborted(), storing)
                 raise
             storing.result()
@@ -99,6 +101,7 @@ class ObjectStore:
 
     def copy(self, source: str, target: str) -> None:
         """Copy ``source`` to ``target``."""
+        # S3 copies objects up to a limit by itself; larger ones pass through here.
         if self._folder is None and self.size(source) > SERVER_COPY_BYTES:
             self.put(target, self.get(source))
             return
@@ -169,6 +172,8 @@ class _Feed:
 
     def give(self, item: bytes | BaseException | None, taker: Future[None]) -> bool:
         """Hand the item over; False once the taker has ended. None is the end of the chunks."""
+        # Looked at time and again: a taker that has failed takes
+        # nothing more, and a full queue would wait for ever.
         while not taker.done():
             try:
                 self._queue.put(item, timeout=0.1)

@@ -15,6 +15,7 @@ from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream, StreamStat
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
     """Lock the tenant's streams until the transaction ends. No other transaction opens one until then."""
+    # An advisory lock: the tenant may have no row yet that could be locked.
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"stream/{tenant}"}
     )
@@ -103,15 +104,18 @@ def fullest_window(session: Session, stream: Stream, step: int) -> int:
     spent = (
         select(
             Snapshot.step,
+            # RANGE: a window spans numbers of steps, and a step that nobody sent has no row.
             func.sum(Snapshot.nano_epsilon).over(order_by=Snapshot.step, range_=(-reach, 0)).label("total"),
         )
         .where(
             Snapshot.stream_id == stream.id,
             Snapshot.step.between(step - reach, step + reach),
+            # What was refused or lost holds nothing, and is sent anew.
             or_(Snapshot.outcome.is_(None), Snapshot.outcome.not_in(SENT_ANEW)),
         )
         .subquery()
     )
+    # A window that holds the step ends at it or later.
     query = select(func.max(spent.c.total)).where(spent.c.step >= step)
     return int(session.execute(query).scalar_one() or 0)
 

@@ -86,6 +86,7 @@ def step_of(stream: Stream, *, step: int | None, time: int | None) -> int:
         raise InvalidInput("Say which step the snapshot is of: give step or time.", field="step")
     if step is None:
         assert time is not None
+        # Rounded down before the grid's start too: such steps are negative, and refused below.
         step = (time - stream.grid_start) // stream.grid_width
     if not 0 <= step <= MAX_STEP:
         field = "step" if time is None else "time"
@@ -110,6 +111,7 @@ def arrival(
     when to try again where the stream is busy. Raises SnapshotConflict, SnapshotLate, StreamClosed,
     SnapshotEarly and StreamBusy.
     """
+    # A repetition first: it is answered whatever has become of the stream since.
     if row is not None and row.outcome != Outcome.LOST and (content is None or content.same(row)):
         return Arrival.REPEATED
     known = {"stream_id": stream.id, "step": step, "next_step": stream.next_step}

@@ -97,6 +97,7 @@ class Recorder:
             attributes=attributes,
             links=() if link is None else (trace.Link(_context(link)),),
             start_time=at_ns,
+            # Not the exception: its text may carry data. ``fail`` records what sort it was.
             record_exception=False,
             set_status_on_exception=False,
         )
@@ -111,6 +112,7 @@ class Recorder:
 
     def close(self) -> None:
         """Send what ended. It goes as far as that takes no longer than ``CLOSE_SECONDS``."""
+        # On a thread of its own: the library would wait for a collector that is away.
         sending = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         sending.start()
         sending.join(CLOSE_SECONDS)

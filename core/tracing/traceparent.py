@@ -29,6 +29,7 @@ def parse(text: str | None) -> TraceParent | None:
     if match is None:
         return None
     trace_id, span_id, flags = (int(part, 16) for part in match.groups())
+    # Ids of zeros alone name nothing (W3C Trace Context).
     if not trace_id or not span_id:
         return None
     return TraceParent(trace_id, span_id, bool(flags & 1))

@@ -44,6 +44,7 @@ NOT_PUBLIC_6 = tuple(
         "2620:4f:8000::/48", "3ffe::/16", "3fff::/20",
     )
 )  # fmt: skip
+# The words that stand before the IPv4 address, of local and of global ones (RFC 5214, section 6.1).
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 PRIVATE = tuple(
     IPv4Network(text) for text in ("10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
@@ -106,6 +107,7 @@ def checked_url(url: str, rules: Rules) -> Target:
         raise _refused("The address must carry no user name or password.")
     host = _checked_host(parts.hostname or "", bracketed=parts.netloc.startswith("["), rules=rules)
     written = f"[{host}]" if ":" in host else host
+    # As it would be written from its parts, or not at all: else another program may read another host in it.
     if parts.netloc.lower() not in (written, f"{written}:{port}"):
         raise _refused("This is not the name of a host, with or without a port.")
     port = port if port is not None else {"https": 443, "http": 80}[scheme]
@@ -147,6 +149,7 @@ def is_public(address: Address) -> bool:
 
 
 def _checked_host(host: str, *, bracketed: bool, rules: Rules) -> str:
+    # A host whose last label is a number is an IPv4 address to some programs, in whatever spelling.
     if bracketed or _NUMBER.fullmatch(host.rsplit(".", 1)[-1]):
         literal = _literal(host)
         # One spelling: others are read differently by different programs.

@@ -18,6 +18,7 @@ _STANDS = WebhookEndpoint.deleted_at.is_(None)
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
     """Lock the tenant's endpoints until the transaction ends. Other transactions add none until then."""
+    # An advisory lock: the tenant may have no endpoint yet that could be locked.
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"webhook/{tenant}"}
     )
@@ -100,6 +101,7 @@ def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:
     first = select(ranked.c.id).where(ranked.c.place == 1).limit(limit)
     query = (
         select(WebhookDelivery)
+        # Asked once more of the rows that are locked: what was ranked may have changed meanwhile.
         .where(WebhookDelivery.id.in_(first), _WAITS, _FREE, WebhookDelivery.next_attempt_at <= func.now())
         .order_by(WebhookDelivery.next_attempt_at, WebhookDelivery.id)
         .with_for_update(skip_locked=True)
@@ -128,6 +130,7 @@ def purge(session: Session, older_than_seconds: float, limit: int) -> int:
     """Delete old deliveries, and return how many. They were written longer ago and are not under way."""
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     old = select(WebhookDelivery.id).where(WebhookDelivery.created_at < horizon, _FREE).limit(limit)
+    # Once more: a delivery may have been taken up since it was picked.
     statement = delete(WebhookDelivery).where(WebhookDelivery.id.in_(old), _FREE)
     result = session.execute(statement, execution_options={"synchronize_session": False})
     return int(result.rowcount)  # type: ignore[attr-defined]

@@ -163,6 +163,7 @@ def _outcome(answer: httpcore.Response) -> Outcome:
     if status == GONE:
         return Outcome(status, Trouble.GONE)
     retry_after = next((value for name, value in answer.headers if name.lower() == b"retry-after"), b"")
+    # In seconds alone: a date counts as no word, and so does a number of ten digits.
     pause = min(int(retry_after), MAX_PAUSE_SECONDS) if retry_after.isdigit() and len(retry_after) < 10 else 0
     return Outcome(status, Trouble.STATUS, pause)
 

@@ -107,6 +107,7 @@ def check_enabled(endpoint: WebhookEndpoint) -> None:
 def retried(delivery: WebhookDelivery) -> None:
     """Make the delivery due now. One that has ended is sent once more; one that waits, sooner."""
     if delivery.state != DeliveryState.PENDING:
+        # Once more than it was sent, whatever its limit was.
         delivery.attempt_limit = delivery.attempt + 1
         delivery.state = DeliveryState.PENDING
         delivery.finished_at = None
@@ -141,6 +142,7 @@ def ended(
         return
     delivery.state = DeliveryState.GIVEN_UP
     delivery.finished_at = database_now(session)
+    # A test that fails says nothing of how the endpoint takes events.
     if delivery.event != EventType.TEST:
         endpoint.failures += 1
     if endpoint.disabled_at is None and (gone or endpoint.failures >= failures_allowed):

@@ -98,6 +98,7 @@ def extend_all(
 def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row:
     """Lock the row for this transaction. It is returned; LeaseLost when another attempt owns it."""
     row = session.get(kind.model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
+    # The attempt's number stays when work is handed back: then nobody holds it.
     if row is None or row.attempt != attempt or row.leased_by is None:
         raise LeaseLost(f"{row_id} is no longer held under attempt {attempt}")
     return row
@@ -114,6 +115,7 @@ def lost_ids(
 def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str] | None = None) -> Row | None:
     """Lock the row if its lease has run out. It is returned then; None otherwise."""
     query = select(kind.model).where(kind.model.id == row_id, _lost(kind, states))
+    # PostgreSQL asks again once it has the lock: of two sweeps one finds the row.
     query = query.with_for_update(**ROW_LOCK).execution_options(populate_existing=True)
     return session.scalars(query).one_or_none()
 

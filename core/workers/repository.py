@@ -56,6 +56,7 @@ def hold(session: Session, uuid: str, *, host: str, worker: str, lease_seconds: 
 
 def let_go(session: Session, uuid: str, *, worker: str) -> None:
     """End the worker's lease on the GPU, if it has one."""
+    # Its own alone: the lease may have run out, and the GPU be another's by now.
     session.execute(delete(HeldGpu).where(HeldGpu.uuid == uuid, HeldGpu.worker == worker))
 
 

@@ -109,7 +109,7 @@ def test_what_is_read_decides_as_everything_would(
     with module_database.transaction() as session, mock.patch.object(holdings, "STEPS_SHOWN", shown):
         read = holdings.balances(session, account.id, window, amounts)
         standing, told = holdings.snapshot(session, account.id)
-        _, ahead = holdings.snapshot(session, account.id, window=window, asked=amounts)
+        _, ahead = holdings.snapshot(session, account.id, window=window, requested=amounts)
         _, within = holdings.snapshot(session, account.id, steps=(span[0], span[1]))
     for part in (read, told, ahead, within):
         assert part.items() <= full.items()

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 _INTEGER = r"^-?[0-9]+$"
 _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
+# ISO 8601's extended form, and what databases write: a space for the T, an offset without its colon.
 _DATE_TIME = (
     r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]+)?)?"
@@ -69,6 +70,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
         return values, fits & ~empty, empty
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
     empty = pc.equal(text, "").to_numpy()
+    # A parser may take other spellings, such as a leading plus: the pattern decides.
     decimal = pc.match_substring_regex(text, _INTEGER).to_numpy()
     # Arrow's cast fails for a whole column at one bad value; Polars gives null for that value alone.
     parsed = pl.from_arrow(text).cast(pl.Int64, strict=False)
@@ -98,11 +100,13 @@ def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarra
         parts = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
         stamps = column if pa.types.is_timestamp(kind) else column.cast(pa.timestamp("s"))
         ticks = pc.fill_null(stamps.cast(pa.int64()), 0).to_numpy()
+        # Rounded down for times before 1970 too.
         return ticks // parts[stamps.type.unit], ~empty, empty
     if pa.types.is_floating(kind):
         values, _ = numbers_of(column)
         return *_floored(values), column.is_null().to_numpy()
     values, valid, empty = integers_of(column)
+    # Only what is no integer is looked at again: in most files that is nothing.
     rest = np.flatnonzero(~valid & ~empty)
     if pa.types.is_integer(kind) or not len(rest):
         return values, valid, empty
@@ -129,6 +133,7 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     series = pl.from_arrow(text)
     assert isinstance(series, pl.Series)
     fields = series.str.extract_groups(_DATE_TIME).struct.unnest()
+    # A day that no calendar has becomes null.
     days = fields["day"].str.to_date("%Y-%m-%d", strict=False)
     valid = ~days.is_null().to_numpy()
     seconds = days.fill_null(date(1970, 1, 1)).to_numpy().astype("datetime64[s]").astype(np.int64)
@@ -138,6 +143,7 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     zone = fields["zone"].fill_null("").str.replace(":", "")
     zone = zone.str.extract(r"^([+-][0-9]{2}(?:[0-9]{2})?)$").fill_null("+0000").str.pad_end(5, "0")
     offset = 3600 * zone.str.slice(1, 2).cast(pl.Int64) + 60 * zone.str.slice(3, 2).cast(pl.Int64)
+    # Local time less its offset is UTC.
     return seconds - np.where(
         zone.str.starts_with("-").to_numpy(), -offset.to_numpy(), offset.to_numpy()
     ), valid
@@ -170,6 +176,7 @@ def vectors_of(
     elif not isinstance(column.type, (pa.ListType, pa.LargeListType, pa.FixedSizeListType)):
         return np.zeros((rows, 0), dtype=np.float32), np.ones(rows, dtype=bool)
     column = column.cast(pa.list_(column.type.value_type))
+    # A null list has no length, and nothing among the flattened numbers.
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     if width is None:
         width = int(lengths[0]) if rows else 0

@@ -90,6 +90,7 @@ def merge_edges(
             step = None if step is None else step[kept]
             values = None if values is None else values.of_edges(kept, len(kept))
             time = None if time is None else time[kept]
+    # One orientation for the two that a row may have: the smaller number first.
     if mirrored:
         source, target = np.minimum(source, target), np.maximum(source, target)
     place = None
@@ -104,6 +105,7 @@ def merge_edges(
         return Merged(EdgeTable(source, target, step), loops, merged)
     records = values.count
     values, clipped = merge_values(edge_type, values, place, len(source), time)
+    # Where each record stays, what merging has left out are records, not edges.
     if values.edge is not None:
         merged = records - values.count
     faults = faults_of(edge_type, values)
@@ -182,6 +184,7 @@ def _merge_packed(
         low, high = source[rows], target[rows]
         if mirrored:
             low, high = np.minimum(low, high), np.maximum(low, high)
+        # Step, source, target, from the highest bits down: keys sort as canonical rows do.
         key = low.astype(np.uint64) << np.uint64(target_bits) | high.astype(np.uint64)
         if step is not None:
             key |= step[rows].astype(np.uint64) << shift
@@ -218,6 +221,7 @@ def _merge_places(
         keys = [key if step is None else step.astype(np.uint64) << np.uint64(bits[0] + bits[1]) | key]
     else:
         keys = [target, source] if step is None else [target, source, step]
+    # Keys that ascend strictly are canonical as they stand: nothing is moved.
     if len(keys) == 1 and bool(np.all(keys[0][1:] > keys[0][:-1])):
         return source, target, step, 0, None
     order = np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
@@ -228,6 +232,7 @@ def _merge_places(
     if first.all() and bool(np.all(order[1:] > order[:-1])):
         return source, target, step, 0, None
     place = np.empty(len(order), dtype=np.int64)
+    # A row's edge is the number of first rows up to it, from 0.
     place[order] = np.cumsum(first) - 1
     kept = order[first]
     step = None if step is None else step[kept]
@@ -236,6 +241,7 @@ def _merge_places(
 
 def _merge_columns(source: np.ndarray, target: np.ndarray, step: np.ndarray | None) -> _Columns:
     keys = [target, source] if step is None else [target, source, step]
+    # The last key of lexsort is the first that it sorts by.
     order = np.lexsort(keys)
     columns = [column[order] for column in keys]
     first = np.ones(len(order), dtype=bool)
@@ -281,6 +287,7 @@ def _canonical_table(node_type: NodeType, table: NodeTable) -> NodeTable:
 
 def frozen(column: np.ndarray) -> np.ndarray:
     """Return the same values in a read-only array. They are copied unless it owns its data."""
+    # Read-only, and no view of what somebody may still write to.
     if not column.flags.writeable and (column.base is None or not _writeable(column.base)):
         return column
     column = column.copy() if column.base is not None or column.flags.writeable else column

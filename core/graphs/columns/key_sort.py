@@ -39,6 +39,7 @@ def distinct(keys: np.ndarray) -> Iterator[np.ndarray]:
     for rows in stretches(len(keys)):
         own = keys[rows]
         first = np.empty(len(own), dtype=bool)
+        # A stretch may begin with the last key of the one before.
         first[0] = rows.start == 0 or own[0] != keys[rows.start - 1]
         np.not_equal(own[1:], own[:-1], out=first[1:])
         yield own if first.all() else own[first]

@@ -80,6 +80,7 @@ def merge_values(
     sizes = np.bincount(owner, minlength=edges)
     if edges and not sizes.min():
         raise ValueError(f"an edge of type {edge_type.name!r} carries nothing")
+    # What has one record, as most edges do, needs no sorting.
     several = sizes[owner] > 1
     alone, rest = np.flatnonzero(~several), np.flatnonzero(several)
     own = owner[rest]
@@ -89,10 +90,13 @@ def merge_values(
         merged = np.empty(edges, dtype=column.dtype)
         merged[owner[alone]] = column[alone]
         if len(rest):
+            # By edge, by time where it counts, then by value:
+            # nothing is left of the order in which rows came.
             keys = [column[rest], own]
             if attribute.aggregate in IN_TIME and time is not None:
                 keys.insert(1, time[rest])
             order = np.lexsort(keys)
+            # Edges are numbered from 0: -1 differs from the first of them.
             starts = np.flatnonzero(np.diff(own[order], prepend=-1))
             made = _AGGREGATES[attribute.aggregate or Aggregate.MAX](column[rest][order], starts)
             merged[own[order][starts]] = made
@@ -139,9 +143,11 @@ def _each(
     """Keep the records of each edge, sorted by their values; at most the cap, where a rule chooses them."""
     cap, held = edge_type.records_per_slot, [*columns.values()]
     if time is not None and edge_type.overflow is not Overflow.REFUSE:
+        # Of one time the values decide: the order in which rows came must not.
         order = np.lexsort([*held[::-1], time, owner])
         sizes = np.bincount(owner[order])
         starts = np.cumsum(sizes) - sizes
+        # Each edge's records are numbered from 0, in that order.
         rank = np.arange(len(order)) - starts[owner[order]]
         if edge_type.overflow is Overflow.LAST:
             rank = sizes[owner[order]] - 1 - rank

@@ -108,6 +108,7 @@ def listed(place: str) -> list[str]:
 
     A place with ``*`` is a glob: of files, or of folders that all is taken of; a star matches inside a name.
     """
+    # What stands before the first * is listed, and the rest of the names compared.
     fixed = [*itertools.takewhile(lambda name: "*" not in name, place.split("/"))]
     pattern = [name for name in place.split("/")[len(fixed) :] if name]
     files, root = opened("/".join(fixed))
@@ -136,6 +137,7 @@ def only_table(table: str, below: str) -> int:
         if each.path != root:
             files.delete_dir(each.path)
     held = files.get_file_info(pyarrow.fs.FileSelector(f"{root}/metadata"))
+    # Metadata files begin with their version's number: the first in order is the first that was.
     first = min(each.path for each in held if each.path.endswith(".metadata.json"))
     with files.open_input_stream(first) as stream:
         return int(json.loads(stream.read())["snapshots"][0]["snapshot-id"])
@@ -151,6 +153,7 @@ def digest(address: str) -> str:
 
 def joint(told: Iterable[Mapping[str, Any]]) -> str:
     """Join the digests of files to one, whatever the files are called."""
+    # Sorted: neither names nor order of the files are a part of what they hold.
     digests = sorted(str(each["sha256"]) for each in told)
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 

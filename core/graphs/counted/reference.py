@@ -121,6 +121,7 @@ def read_reference(content: bytes, allowed: Collection[str]) -> Reference | Refe
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"a reference has at most {MAX_BYTES} bytes; name one folder or table")
     try:
+        # This only chooses the model: either refuses what it does not know.
         one = b'"relations"' not in content
         reference = (Reference if one else References).model_validate_json(content)
     except ValidationError as error:
@@ -141,6 +142,7 @@ def read_reference(content: bytes, allowed: Collection[str]) -> Reference | Refe
 
 def lies_in(folder: str, place: str) -> bool:
     """Tell whether a folder is the place or below it."""
+    # By whole names: /data/a holds nothing of /data/ab. And by none that leads up.
     below = folder.rstrip("/") + "/"
     return ".." not in below.split("/") and below.startswith(place.rstrip("/") + "/")
 

@@ -78,6 +78,7 @@ class Spark:
     def found(self, source: Reference, sides: Sides) -> Found:
         """Look at every row once."""
         strange = "s is null or t is null"
+        # min(): whichever task ends first, the same end is named.
         told = self.session.sql(
             f"select count(*) n, count_if(s = t) loops, count_if({strange}) strangers, "
             f"min(case when s is null then a end) a, min(case when s is not null and t is null then b end) b "
@@ -111,6 +112,7 @@ class Spark:
         sorted, merged and written by one task."""
         buckets = max(1, min(-(-rows // self.part_edges), slots.sources))
         low, high = ("least(s, t)", "greatest(s, t)") if slots.mirrored else ("s", "t")
+        # Ranges of the smaller end, so that parts stand in the order of their sources.
         pairs = self.session.sql(
             f"select cast({low} div {-(-slots.sources // buckets)} as int) bucket, {low} low, {high} high "
             f"from {{rows}}{'' if slots.loops else ' where s <> t'}",
@@ -123,6 +125,7 @@ class Spark:
 
         written = pairs.groupBy("bucket").applyInArrow(write, "told string").toArrow()
         parts = {each["name"]: Part(**each) for each in map(json.loads, written["told"].to_pylist())}
+        # A range without edges has no group, and so no task: its part is written here, empty.
         for number in range(buckets):
             if (name := part_name(number, buckets)) not in parts:
                 parts[name] = _put_part(self.place, name, np.empty(0, dtype=np.uint64), slots)
@@ -132,8 +135,10 @@ class Spark:
         """Do the task for every number, each in a task of the cluster's."""
         if not count:
             return []
+        # As many partitions as numbers: a task for each.
         numbers = self.session.range(0, count, 1, count)
         told = numbers.mapInArrow(partial(_done, task), "number long, told string").toArrow()
+        # Tasks may run twice, and end in any order: each number is looked up once.
         found = dict(zip(told["number"].to_pylist(), told["told"].to_pylist(), strict=True))
         return [json.loads(found[number]) for number in range(count)]
 
@@ -159,6 +164,7 @@ class Spark:
 
     def stop(self) -> None:
         """Stop whatever runs for this session. Nothing does where the engine is away."""
+        # Not tried again: an engine that is away must not keep whoever gives it up.
         self.session.client.set_retry_policies([])
         with suppress(Exception):
             self.session.interruptAll()
@@ -179,10 +185,12 @@ class Spark:
         read = self._read(source)
         if missing := {source.source, source.target} - set(read.columns):
             raise InvalidInput(NO_COLUMN.format(min(missing)))
+        # No name of a column has a backquote (reference.Column), which could end its quotation.
         asked = f"cast(`{source.source}` as string) a, cast(`{source.target}` as string) b"
         frames: dict[str, Any] = {"named": self.session.sql(f"select {asked} from {{read}}", read=read)}
         index, joins = [], ""
         for end, name, nodes in zip("ab", "st", sides, strict=True):
+            # Decimal, without a sign or leading zeros, as ids that are integers are read elsewhere.
             if nodes.ids is None:
                 index.append(
                     f"case when {end} rlike '{_INTEGER}' and try_cast({end} as bigint) < {nodes.count} "
@@ -348,6 +356,7 @@ def _fingerprinted(place: str, buckets: int, key: bytes, number: int) -> Mapping
     digest = begun(pq.read_table(path, filesystem=files)["id"], key)
     for bucket in range(buckets):
         address = places.below(place, f"{KEYS}/{bucket:05d}")
+        # A range without pairs has no file.
         if places.exists(address):
             for chunk in places.chunks(address):
                 digest.update(chunk)

@@ -81,6 +81,7 @@ class CountedGraph:
 def label_digest(labels: np.ndarray, groups: int) -> str:
     """Name a labelling by its content."""
     digest = hashlib.sha256(f"{groups}:".encode())
+    # In one byte order and width, whatever machine has counted.
     digest.update(np.ascontiguousarray(labels, dtype="<i8").data)
     return digest.hexdigest()
 
@@ -129,6 +130,7 @@ def _write_cell(
                     np.add.at(total, labels[first : first + len(block)], block)
                 first += len(block)
         nodes = slots.targets if side == "target" else slots.sources
+        # Each edge has two ends in one vector, or one in each of two.
         if (first, ends) != (nodes, 2 * count if slots.mirrored else count):
             raise ValueError("the engine's degrees are not those of the edges that it counted")
     between = {}
@@ -136,6 +138,7 @@ def _write_cell(
         found = cell.pairs(labels, groups)
         matrix = np.zeros((groups, groups), dtype=np.int64)
         matrix[np.triu_indices(groups)] = found
+        # A label's edges to all labels are its nodes' degrees; one inside it has both ends there.
         if not np.array_equal((matrix + matrix.T).sum(axis=1), total):
             raise ValueError("the engine's counts of labels are not those of its degrees")
         between[label_digest(labels, groups)] = found.tolist()

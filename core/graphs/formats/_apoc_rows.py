@@ -34,6 +34,7 @@ def read(request: ReadRequest) -> RawGraph:
     own, carried = header[2:start], header[start + len(_EDGES) :]
     made, edges = nx.MultiDiGraph(), list[tuple[int, Row]]()
     for line, row in enumerate(rows, start=2):
+        # Only rows of relationships have no id.
         if row[0] is None:
             edges.append((line, row))
             continue
@@ -69,6 +70,7 @@ def _rows(request: ReadRequest) -> tuple[list[str], Iterator[Row]]:
             "relationships; export the graph by apoc.export.csv"
         )
         reject(request.file, message, line=1)
+    # By number: a property of nodes and one of relationships may have the same name.
     places = [str(place) for place in range(len(header))]
     try:
         table = pacsv.read_csv(

@@ -30,5 +30,6 @@ def archived(path: Path) -> Iterator[Path]:
                     zipfile.ZIP_STORED if each.suffix == ".parquet" else zipfile.ZIP_DEFLATED
                 )
                 entry.external_attr = 0o644 << 16
+                # How long an entry becomes is not known before: it may pass what 32 bits count.
                 with each.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
                     shutil.copyfileobj(source, target, 1 << 20)

@@ -92,6 +92,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
                 body, first = chunk[looked.start :], looked.line
         line += lines
         if layout is not None and body:
+            # Not cut where what is left would be shorter than a batch.
             size = _BATCH_BYTES if len(body) >= 2 * _BATCH_BYTES else len(body)
             for batch in _cut(request, layout, body, first, done, size):
                 if watch is not None and batch.table is not None:
@@ -245,6 +246,7 @@ def _batch(request: ReadRequest, layout: _Layout, body: bytes, first: int, done:
 
 def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | None:
     """Parse the chunk as columns; None when anything about it needs a closer look."""
+    # A bare carriage return ends a line to Arrow, and a record here never.
     if layout.keys or (b"\r" in body and body.count(b"\r") != body.count(b"\r\n")):
         return None
     # Arrow would read 0x10 as 16: where that can occur, integers are read as text and judged later.
@@ -255,6 +257,7 @@ def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | N
     if (blank := _BLANK_END.search(body, max(len(body) - _END_BYTES, 0))) is not None:
         body = body[: blank.start() + 1]
     marks = [mark for mark in (b" ", b"\t") if mark != layout.delimiter.encode()]
+    # Trimming takes a pass over the column: only where spaces may stand around something.
     spaced = not body.isascii() or any(mark in body for mark in marks)
     separate = _separated(layout, body)
     if separate is None:

@@ -117,6 +117,7 @@ def _edges_of(graph: Graph, relations: Iterable[EdgeType]) -> Iterator[pa.Table]
             columns |= {"time": graph.schema.time.times_of(steps), STEP: steps}
         if table.values is not None:
             columns |= table.values.columns
+        # DGL's graphs are directed: an undirected edge stands there both ways.
         if relation.homogeneous and not relation.directed:
             turned = columns | {"src_id": columns["dst_id"], "dst_id": columns["src_id"]}
             columns = {each: np.concatenate([column, turned[each]]) for each, column in columns.items()}

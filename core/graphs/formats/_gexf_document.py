@@ -40,6 +40,8 @@ def read(request: ReadRequest) -> RawGraph:
     except (NetworkXException, RuntimeError, *BROKEN) as error:
         mend = "check its attributes; where some edges have a direction, write the others as mutual"
         reject(request.file, f"the document is no GEXF graph ({error}); {mend}")
+    # NetworkX reads one graph of several, and one edge of those that share an id,
+    # without a word: what the document lists is compared with what it has made.
     if there.nodes != made.number_of_nodes():
         reject(request.file, "the document holds several graphs; write one")
     if there.edges + (there.mutual if made.is_directed() else 0) != made.number_of_edges():

@@ -77,6 +77,7 @@ def _batches(entries: Entries, request: ReadRequest, name: str | None) -> Iterat
                     "the matrix is not symmetric, but its relation is undirected; write one triangle of it"
                 )
                 reject(request.file, message)
+            # Of two triangles one will do; where the file has the lower one alone, that is kept.
             if (entries.rows < entries.columns).any():
                 table = table.filter(pa.array(entries.rows <= entries.columns))
     if request.proposes and not entries.square:
@@ -113,6 +114,7 @@ def _numbers(request: ReadRequest, name: str, values: np.ndarray) -> np.ndarray:
     if values.dtype.kind not in "iuf":
         message = f"the matrix holds no real numbers, but edges carry {name!r}; write it with its values"
         reject(request.file, message)
+    # Unsigned numbers of 64 bits may pass what int64 holds.
     if values.dtype.kind == "f" or (values.dtype.kind == "u" and values.dtype.itemsize == 8):
         return values.astype(np.float64)
     return values.astype(np.int64)
@@ -138,6 +140,7 @@ def _symmetric(entries: Entries) -> bool:
     upper, lower = parts
     if not len(upper[0]) or not len(lower[0]):
         return True
+    # NaN on both sides of the diagonal is one value.
     return all(np.array_equal(one, other, equal_nan=True) for one, other in zip(upper, lower, strict=True))
 
 

@@ -23,6 +23,7 @@ _BANNER = re.compile(
     rb"(?P<symmetry>general|symmetric|skew-symmetric|hermitian)[ \t]*\r?\n",
     re.IGNORECASE,
 )
+# Possessive quantifiers (*+, ++): a long line of spaces is not tried in all its splits.
 _TEXT = re.compile(rb"(?m)^(?!%)[ \t\r]*+[^ \t\r\n]")
 _SIZES = re.compile(
     rb"[ \t]*+(?P<rows>\d{1,18})[ \t]++(?P<columns>\d{1,18})[ \t]++(?P<entries>\d{1,18})[ \t]*+\r?(?:\n|\Z)"
@@ -63,6 +64,7 @@ def _entries(request: ReadRequest, data: bytes) -> _matrix_entries.Entries:
             )
         except pa.ArrowInvalid:
             _blame(request, data, sizes, values)
+        # The format counts rows and columns from 1.
         ends = tuple(table[name].to_numpy() - 1 for name in names[:2])
         stored = [table[name].to_numpy() for name in names[2:]]
         weights = stored[0] if stored else np.ones(len(ends[0]), bool)
@@ -80,6 +82,7 @@ def _entries(request: ReadRequest, data: bytes) -> _matrix_entries.Entries:
             problem = f"the index {index[outside[0]] + 1} is not in 1 to {most} ({len(outside)} such)"
             line = _line_of(data, sizes.end(), int(outside[0]))
             reject(request.file, f"{problem}; mend it, or the line of sizes", line=line)
+    # One triangle is stored: the other mirrors it, with the opposite sign where it is skew.
     if banner["symmetry"].lower() != b"general":
         ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
         skew = banner["symmetry"].lower() == b"skew-symmetric" and weights.dtype != bool

@@ -34,6 +34,7 @@ def read(request: ReadRequest) -> RawGraph:
     if sizes is None:
         _refuse(request, "the line is not 'vertices edges', perhaps with the format of weights", 1)
     count, promised = int(sizes[1]), int(sizes[2])
+    # Three digits, leading zeros left out: sizes of vertices, weights of vertices, weights of edges.
     sized, weighing, weighted = (each == b"1"[0] for each in (sizes[3] or b"").zfill(3))
     before = sized + weighing * int(sizes[4] or 1)
     if before:
@@ -73,11 +74,13 @@ def _require_both(
 ) -> None:
     """Refuse edges that stand at one end alone, and another number of them than is promised."""
     width = np.int64(max(len(lines), 1))
+    # A pair and the same turned around, each as one number.
     alone = np.flatnonzero(~np.isin(source * width + target, target * width + source))
     if len(alone):
         one, other = int(source[alone[0]]) + 1, int(target[alone[0]]) + 1
         problem = f"vertex {one} names {other}, which does not name it ({len(alone)} such)"
         _refuse(request, f"{problem}; write every edge at both ends", lines[one - 1])
+    # Every edge once: in the line of its smaller end.
     found = int((source <= target).sum())
     if found != promised:
         _refuse(request, f"{promised} edges are promised, and there are {found}; mend either", 1)

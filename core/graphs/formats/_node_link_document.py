@@ -76,6 +76,7 @@ def _by_number(nodes: list[Any], edges: list[Any], request: ReadRequest) -> None
     ids = {node["id"] for node in nodes if isinstance(node.get("id"), (str, int))}
     if not ids and any("id" in node for node in nodes):
         return
+    # Not isinstance: true is an int to Python, and no place in a list.
     places = all(type(end) is int and 0 <= end < len(nodes) for end in ends)
     if not places or any(end in ids for end in ends) or (ids and not ends):
         return

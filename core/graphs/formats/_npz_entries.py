@@ -102,6 +102,7 @@ class _Arrays:
             shape, fortran, kind = _header(file)
             if kind.kind not in kinds or kind.hasobject:
                 raise Unusable(f"its array {name!r} is {kind}")
+            # In Python's integers: a shape may multiply past 64 bits.
             count = int(np.prod(shape, dtype=object))
             if len(shape) > 3 or min(shape, default=0) < 0 or count * kind.itemsize > member.file_size:
                 raise Unusable(f"its array {name!r} is cut off, or has too many dimensions")
@@ -131,6 +132,7 @@ def _require(holds: bool, problem: str) -> None:
 def _shape(given: np.ndarray) -> tuple[int, int]:
     _require(given.shape == (2,), "it has not two dimensions")
     rows, columns = (int(each) for each in given)
+    # So that an index and an offset add up within int64.
     _require(0 <= rows < 1 << 62 and 0 <= columns < 1 << 62, "its shape is out of range")
     return rows, columns
 

@@ -93,6 +93,7 @@ def _numbered(
     counts = fields[1:3]
     if again or not counts or not all(re.fullmatch("[0-9]{1,9}", each) for each in counts):
         _refuse(request, "the line is not '*Vertices 10', once; a second number counts the first sort", line)
+    # A number alone must not make a small document large in memory.
     if int(counts[0]) > FREE_VERTICES + request.path.stat().st_size:
         _refuse(request, f"a document of this size does not list {counts[0]} vertices", line)
     labels: dict[str, str | None] = dict.fromkeys(map(str, range(1, int(counts[0]) + 1)))

@@ -55,6 +55,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
             columns = _columns(request, file, places, names)
             stored = {name: schema.names[place] for place, name in zip(places, names, strict=True)}
             kinds = {column: schema.field(stored[column]).type for column in columns}
+        # Texts as dictionaries: what a value unpacks to is known before it is unpacked.
         texts = [stored[column] for column, kind in kinds.items() if _is_text(kind)]
         with pq.ParquetFile(request.path, read_dictionary=texts) as file:
             yield from _rows(request, file, stored, kinds)
@@ -118,6 +119,7 @@ def _rows(
         for part in _parts(table, lengths, request.limits.chunk_bytes):
             row += part.num_rows
             yield columnar(_unpacked(part, plain), row - part.num_rows, size * (row - 1) // rows)
+    # Without a row the columns are said all the same.
     if row == 1:
         yield columnar(plain.empty_table())
 
@@ -147,6 +149,7 @@ def _parts(table: pa.Table, lengths: np.ndarray, most_bytes: int) -> Iterator[pa
     if not lengths.any():
         yield table
         return
+    # A part ends where the bytes before a row pass a multiple of ``most_bytes``.
     numbers = (np.cumsum(lengths) - lengths) // most_bytes
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), table.num_rows]
     for begin, end in pairwise(cuts):

@@ -31,6 +31,7 @@ def listed(request: ReadRequest, data: bytes) -> Listed:
 
     def open_element(tag: str, attributes: dict[str, str]) -> None:
         nonlocal mutual
+        # A tag comes as its namespace, a space and its name.
         kind, line = tag.rpartition(" ")[2], parser.CurrentLineNumber
         if kind == "node":
             if (key := attributes.get("id")) in nodes or key is None:
@@ -45,6 +46,7 @@ def listed(request: ReadRequest, data: bytes) -> Listed:
             mutual += attributes.get("type") == "mutual"
             ends.extend((line, end, attributes.get(end)) for end in ("source", "target"))
 
+    # What a DTD's entities unpack to has no bound.
     def refuse_dtd(*_: object) -> None:
         reject(
             request.file,

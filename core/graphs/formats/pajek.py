@@ -43,6 +43,7 @@ def write(graph: Graph, path: Path) -> None:
     ids, table = graph.nodes[relation.source].id_array().to_pylist(), graph.edges[relation.name]
     with path.open("w", encoding="utf-8") as file:
         file.write(f"*Vertices {len(ids)}\n")
+        # An id that looks like an escaped letter is read back as it is.
         labels = (each.replace("&#", "&#38;#").replace('"', "&#34;") for each in ids)
         file.writelines(f'{number} "{each}"\n' for number, each in enumerate(labels, start=1))
         file.write("*Arcs\n" if relation.directed else "*Edges\n")

@@ -88,6 +88,7 @@ def assemble_edges(
     counts: dict[str, dict[str, int]] = {}
     for edge_type in schema.edge_types:
         rows, times = collector.columns(edge_type)
+        # Before rows are merged, which leaves one time of several.
         if edge_type.once and times is not None:
             broken = broken_once(edge_type, rows, times)
             if len(broken):
@@ -96,6 +97,7 @@ def assemble_edges(
         if merged.faults:
             again = rows_again(edge_type, collector, sources.open().edges)
             reject_slots(schema, edge_type, merged, again, Findings(file, limits.max_findings))
+        # After rows are merged: an edge that is repeated gives no second target.
         if edge_type.functional:
             broken = broken_functional(merged.edges)
             if len(broken):
@@ -247,6 +249,7 @@ def _reject_conflicts(
             assert rows.time is not None
             keys, values = pair_keys(edge_type, rows.source, rows.target), rows.time
         chosen = np.isin(keys, broken)
+        # Loops are dropped and break nothing.
         if edge_type.homogeneous:
             chosen &= rows.source != rows.target
         for row in np.flatnonzero(chosen):

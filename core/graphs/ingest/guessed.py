@@ -74,6 +74,8 @@ def array_table(array: np.ndarray) -> tuple[pa.Table, list[str] | None]:
 def _column(values: np.ndarray) -> pa.Array:
     """Make a column; of mixed objects their texts, and of whole floats beside texts their integers."""
     if values.dtype.kind != "O":
+        # Integers beside floats become floats in NumPy; below
+        # 2^53, where whole, they are the integers that they were.
         whole = values.dtype.kind == "f" and bool(np.all(np.isfinite(values) & (np.floor(values) == values)))
         return pa.array(values.astype(np.int64) if whole and abs(values).max(initial=0) < 2**53 else values)
     try:

@@ -202,6 +202,7 @@ def _matrix(graph: Any, nodes: object, directed: bool | None) -> Tables:
     if entries.data.dtype.kind == "f" and np.isnan(entries.data).any():
         raise InvalidInput("the matrix holds NaN; no edge has such a weight", field="graph")
     rows, columns = entries.shape
+    # A stored zero is no edge, as in files of matrices.
     present = entries.data != 0
     ends = {"source": entries.row[present].astype(np.int64), "target": entries.col[present].astype(np.int64)}
     table = pa.table({**ends, "weight": entries.data[present]})
@@ -380,6 +381,7 @@ def _columns(store: Any, rows: int, but: set[str], *, of_nodes: bool = False) ->
     for name, value in store.items() if hasattr(store, "items") else store:
         if name in but or not isinstance(value, tensors) or value.dim() == 0 or len(value) != rows:
             continue
+        # Where there are as many edges as nodes, the store knows which of them a tensor is of.
         if is_of_nodes is not None and "edge_index" in store and is_of_nodes(name) != of_nodes:
             continue
         if value.dim() == 1:
@@ -434,6 +436,7 @@ def arrow_of(frame: Any) -> tuple[pa.Table, dict[str, str]]:
         try:
             columns[name] = pa.Array.from_pandas(values)
         except (pa.ArrowException, TypeError, OverflowError) as error:
+            # Texts and integers together are ids: texts, as everywhere.
             if all(isinstance(each, str | Integral) and not isinstance(each, bool) for each in values):
                 columns[name] = pa.array([str(each) for each in values], type=pa.string())
             else:

@@ -58,6 +58,7 @@ def canonicalise_parts(
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
     count = {relation.name: {"rows": 0, "loops_dropped": 0} for relation in schema.edge_types}
+    # Where each relation's cells begin; those of its steps follow.
     first = {relation.name: place for place, (relation, step) in enumerate(cells_of(schema)) if not step}
 
     clipped = {relation.name: 0 for relation in schema.edge_types if relation.attributes}
@@ -86,6 +87,7 @@ def canonicalise_parts(
                     count[name]["rows"] += len(each.source)
                     if each.edge_type.homogeneous:
                         count[name]["loops_dropped"] += int((each.source == each.target).sum())
+                    # Of a single cell without values nothing but the ends is needed.
                     if len(first) == 1 and each.time is None and not clipped:
                         yield each.source, each.target
                         continue
@@ -96,6 +98,7 @@ def canonicalise_parts(
                         yield each.source, each.target, cell
                         continue
                     clipped[name] += each.values.clipped
+                    # Without times all records of an edge are of one time.
                     time = np.zeros(len(cell), dtype=np.int64) if each.time is None else each.time
                     yield each.source, each.target, cell, time, *each.values.columns
 

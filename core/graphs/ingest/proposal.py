@@ -134,6 +134,7 @@ def propose(
         if not len(derived):
             reject("edges", "the file holds no edge, and so names no node; upload rows, or a node list too")
         warnings.append(DERIVED_NODES)
+    # An empty end names nobody: it is refused below, with its line.
     named = listed if derived is None else derived.filter(pc.field("id") != "")
     nodes = proposed_nodes(named, nodes_file)
     if derived is not None and len(named) < len(derived):
@@ -239,6 +240,7 @@ def _relations(batches: Iterator[Batch], limits: IngestLimits) -> tuple[dict[str
         faults: list[Fault] = []
         names = as_text(table["type"]) if "type" in table.column_names else None
         gathered: Gathered = []
+        # Sorted: nothing may follow from where in the file a type comes first.
         for name in [None] if names is None else sorted(set(names.unique().to_pylist()), key=str):
             chosen = np.arange(table.num_rows) if names is None else np.flatnonzero(_are(names, name))
             if name and not is_shown(name):
@@ -320,6 +322,7 @@ def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limit
         ):
             gathered.setdefault(kind, []).append(pl.Series(as_text(own[end]).unique(), dtype=pl.String))
     both = (relation.sources, relation.targets)
+    # Repeats among batches are taken out once many have gathered: it costs a pass over all.
     if sum(len(ids) for ends in both for parts in ends.values() for ids in parts) > limits.max_nodes:
         for ends in both:
             ends.update({kind: [pl.concat(parts).unique()] for kind, parts in ends.items()})
@@ -330,6 +333,7 @@ def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limit
         low, high = int(times.min()), int(times.max())
         relation.low = low if relation.low is None else min(relation.low, low)
         relation.high = high if relation.high is None else max(relation.high, high)
+        # What all times are multiples of: steps may be as wide without moving any.
         relation.grain = math.gcd(relation.grain, int(np.gcd.reduce(times)))
 
 

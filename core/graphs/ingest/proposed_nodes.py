@@ -111,6 +111,7 @@ def _no_types(given: Collection[str], nodes: int) -> str | None:
         return "it is empty"
     if len(given) == 1:
         return f"it has one value, {shown(next(iter(given)))}"
+    # So many values for so few nodes are names, and not types.
     if len(given) > MAX_TYPES or (len(given) > 64 and len(given) > nodes // 2):
         return f"it has {len(given)} values"
     if not all(map(is_shown, given)):
@@ -189,6 +190,7 @@ def listed_by_ends(sources: Collection[Ends], targets: Collection[Ends]) -> pa.T
     if len(by_type) > 1 and None not in by_type:
         parts = []
         for kind, gathered in sorted(by_type.items(), key=lambda item: str(item[0])):
+            # By id: the order of edges must not show in the list.
             ids = pl.concat(gathered).unique().sort().to_arrow().cast(pa.string())
             parts.append(pa.table({"id": ids, "type": pa.repeat(pa.scalar(kind, pa.string()), len(ids))}))
         return pa.concat_tables(parts)

@@ -41,6 +41,7 @@ def count_reference(
     """
     require_referable(schema)
     cells, sources = cells_of(schema), sources_of(source, schema)
+    # Looked at before and after: what is referred to may change while it is counted.
     before = [engine.pinned(each) for each in sources]
     found: list[Found] = []
     for (relation, step), each in zip(cells, sources, strict=True):

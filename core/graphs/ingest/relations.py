@@ -73,6 +73,8 @@ class Gathered:
             if column.dtype != held.dtype:
                 held = self._columns[place] = held.astype(np.promote_types(held.dtype, column.dtype))
             if rows > len(held):
+                # By a quarter at least, so that growing costs O(1) a
+                # row. No view is held that the old place could serve.
                 held.resize(max(rows, len(held) + len(held) // 4), refcheck=False)
             held[self._rows : rows] = column
         self._rows = rows
@@ -173,12 +175,14 @@ class EdgeCollector:
                 list(self.universe).index(t) for t in (edge_type.source, edge_type.target)
             )
             if not edge_type.directed and not edge_type.homogeneous:
+                # A row that has the ends the other way round is turned.
                 flipped = (source_types == wanted_target) & (target_types == wanted_source)
                 source = np.where(flipped, found["target", edge_type.source][rows], source)
                 target = np.where(flipped, found["source", edge_type.target][rows], target)
                 kept = source_types
                 source_types = np.where(flipped, target_types, source_types)
                 target_types = np.where(flipped, kept, target_types)
+            # An end of another type than the relation's is no node of it.
             source = np.where(source_types == wanted_source, source, -1)
             target = np.where(target_types == wanted_target, target, -1)
         self._require_declared(edge_type, rows, source, target, faults)
@@ -237,6 +241,7 @@ class EdgeCollector:
         values, valid, empty = (column[rows] for column in times)
         end = grid.start + grid.width * grid.count
         information = np.iinfo(np.int64)
+        # A grid may reach past what a time of 64 bits can say.
         low, last = max(grid.start, information.min), min(end - 1, information.max)
         inside = (values >= low) & (values <= last)
         bounds = f"the grid {grid.start} to {end - 1}"
@@ -298,6 +303,7 @@ def broken_functional(table: EdgeTable) -> np.ndarray:
     """Find sources with more than one target. Up to 20 of canonical ``table`` are returned; O(m log m)."""
     pairs = np.unique(table.source.astype(np.uint64) << np.uint64(32) | table.target.astype(np.uint64))
     sources = (pairs >> np.uint64(32)).astype(np.int64)
+    # Pairs are distinct by now: a source that stands twice has two targets.
     return np.unique(sources[1:][sources[1:] == sources[:-1]])[:MAX_VIOLATORS]
 
 
@@ -332,5 +338,6 @@ def broken_once(edge_type: EdgeType, table: EdgeTable, time: np.ndarray) -> np.n
         keys, time = keys[kept], time[kept]
     order = np.lexsort((time, keys))
     keys, time = keys[order], time[order]
+    # Sorted by pair and time: a pair of two times has them side by side somewhere.
     again = (keys[1:] == keys[:-1]) & (time[1:] != time[:-1])
     return np.unique(keys[1:][again])[:MAX_VIOLATORS]

@@ -140,6 +140,7 @@ class _Reader:
         columns = self._graph.nodes[relation.target].count
         if relation.name not in self._links:
             table = self._graph.edges[relation.name]
+            # Ascending, as the search below needs it: edges without time are sorted by source, then target.
             self._links[relation.name] = table.source.astype(np.int64) * columns + table.target
         source, target = part.source.astype(np.int64), part.target.astype(np.int64)
         known = (source >= 0) & (target >= 0)

@@ -49,6 +49,7 @@ def reject_slots(
     for rows, lines, fields in again:
         own = pair_keys(edge_type, rows.source, rows.target)
         chosen = np.flatnonzero(np.isin(own, keys))
+        # Loops are dropped, and are rows of no edge.
         if edge_type.homogeneous:
             chosen = chosen[rows.source[chosen] != rows.target[chosen]]
         own_steps = None if rows.time is None else steps_of(schema, rows.time[chosen])

@@ -162,6 +162,7 @@ class NodeCollector:
             needed = "write a number, or nothing"
         elif attribute.kind is AttributeKind.VECTOR:
             values, bad = vectors_of(column, VECTOR_SEPARATOR, attribute.length)
+            # The first batch's width is that of all.
             width = self.widths.setdefault((node_type.name, name), attribute.length or values.shape[1])
             bad = np.ones_like(bad) if values.shape[1] != width else bad
             bad = bad | (width > self.limits.max_vector_width)
@@ -303,6 +304,7 @@ def _counted(
         return NodeTable(
             count
         ), f"{what}, but {count - len(values)} of them have no attributes; list every node"
+    # By now the values are 0..count-1, each once.
     return NodeTable(count, None, attributes).taken(np.argsort(values)), None
 
 

@@ -76,6 +76,7 @@ class Seen:
         if self.numeric:
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
         self.timed &= bool(read_day_seconds(column)[1].all())
+        # Of more texts only that they are too many matters.
         if len(self.texts) <= MOST_CATEGORIES:
             self.texts |= set(pc.unique(as_text(column))[: MOST_CATEGORIES + 1].to_pylist())
 
@@ -172,6 +173,7 @@ def _attribute(name: str, kind: EdgeAttributeKind, seen: Seen, temporal: bool) -
     bounds: tuple[float, float] | None = None
     if exact or kind is EdgeAttributeKind.NUMBER:
         limit = LARGEST_INTEGER if exact else LARGEST_NUMBER
+        # Outwards to round numbers: the bounds become public, and would else be the extremes of the data.
         low, high = max(-rounded_up(-seen.low), -limit), min(rounded_up(seen.high), limit)
         high += low == high  # zero alone, beside other values of another relation
         bounds = (int(low), int(high)) if exact else (low, high)

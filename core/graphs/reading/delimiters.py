@@ -101,6 +101,7 @@ def _score(lines: Sequence[str], delimiter: str) -> float:
             total += width
             clean += sum(_clean(cell, others) for cell in cells)
     mixed = 0.5 if delimiter == SPACES and _mixed(lines) else 1.0
+    # Squared: lines of one width count for more than cells that look clean.
     return (times / len(lines)) ** 2 * clean / total * mixed
 
 

@@ -92,5 +92,6 @@ def _recurrence(first: Sequence[str], columns: Sequence[Cells], rows: int, groun
         for row in range(rows)
     )
     grounds["no word of it occurs again"] = None
+    # Half a row where there is none: its logarithm is finite.
     share = max(alone, 0.5) / max(rows, 1)
     return min(_UNSEEN, -0.8 * math.log(min(share, 1.0)))

@@ -81,6 +81,7 @@ def ends_of(
         return None
     total = sum(math.exp(score) for score in scores.values())
     best = max(scores, key=lambda pair: scores[pair])
+    # Either way round: which two are the ends may be sure where it is not which of them is the source.
     sure = (math.exp(scores[best]) + math.exp(scores.get((best[1], best[0]), -math.inf))) / total
     others = [pair for pair in scores if set(pair) != set(best)]
     rival = max(others, key=lambda pair: scores[pair]) if others else None
@@ -108,6 +109,7 @@ def _pair(
     elif same and not two_sorts:
         score += _loops(one, two)
     low, high = min(i, j), max(i, j)
+    # 0 of the first two columns, 1 of the first and the third: ends mostly come first.
     away = low + high - 1
     score -= (0.0, 2.2, 3.0)[away] if away < 3 else 4.0
     score -= 2.2 * (i > j)
@@ -119,15 +121,18 @@ def _pair(
 def _loops(one: Cells, two: Cells) -> float:
     """Weigh rows with the same cell twice: ends of one sort have few, of two as many as by chance."""
     rows = min(len(one.held), len(two.held))
+    # As many as there would be if the columns were independent.
     expected = sum(times * two.counted[value] for value, times in one.counted.items()) / rows
     found = sum(a == b for a, b in zip(one.values, two.values, strict=True) if a)
     odds = min(_MOST_ODDS if found < expected else 0.0, loop_odds(found, expected, rows))
+    # A mixture, so that it never falls below log(TWO_SORTS): two sorts have as many loops as by chance.
     return math.log((1 - TWO_SORTS) * math.exp(odds) + TWO_SORTS)
 
 
 def loop_odds(loops: int, expected: float, rows: int) -> float:
     """Weigh so many loops as log odds. They are odds of two ends of one sort, where few are, against
     independent columns."""
+    # The log of the Poisson probability of so many loops, where ``expected`` is their mean.
     by_chance = loops * math.log(expected) - expected - math.lgamma(loops + 1)
     return math.log(1 - LOOPS if loops == 0 else LOOPS / (1 + min(rows, _MOST_LOOPS))) - by_chance
 

@@ -14,6 +14,7 @@ HEAD, BLOCKS, BLOCK = 200, 30, 10
 """Lines at the beginning; then blocks of lines, evenly over what was read so far."""
 _NEAR = 1 << 16
 _KEPT = 20
+# ``*+`` never gives back what it took: a line of many spaces costs no more than its length.
 _FIRST = re.compile(rb"(?m)^(?![#%](?:[ \t#%]|\r?$))[ \t]*+\r*+[^\s]")
 _COMMENT = re.compile(rb"(?m)^[#%]([^\r\n]*)")
 _RECORD = re.compile(rb"(?m)^[ \t]*+\r*+[^\s]")

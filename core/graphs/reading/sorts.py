@@ -132,8 +132,10 @@ class Watch:
             return
         self._rows += ends.num_rows
         self._loops += pc.sum(pc.equal(ends["source"], ends["target"])).as_py() or 0
+        # Where the next row to watch lies in the next table.
         self._next = (self._next - ends.num_rows) % self._step
         while sum(map(len, self._kept)) > MOST_WATCHED:
+            # Every second one stays: they lie evenly over all rows so far.
             self._kept = [pa.concat_tables(self._kept)]
             self._kept = [self._kept[0].take(pa.array(np.arange(0, len(self._kept[0]), 2)))]
             self._step *= 2
@@ -154,6 +156,7 @@ def _reason(one: Numbers, two: Numbers, loops: int, rows: int, named: bool) -> s
     shared, at, other = np.intersect1d(ones, twos, return_indices=True)
     if not len(shared) or rows < LEAST_ROWS:
         return None
+    # By chance, if the columns were independent; estimated from the rows that were watched.
     expected = rows * float((times[at] / len(one)) @ (counted[other] / len(two)))
     by_loops = -loop_odds(loops, expected, rows)
     by_range = _range_odds(ones, twos, one, two)
@@ -182,6 +185,7 @@ def _range_odds(ones: Numbers, twos: Numbers, one: Numbers, two: Numbers) -> flo
     top = lesser[-1]
     beyond = int((larger > top).sum())
     near = union[(union >= top / 2) & (union <= top)]
+    # Half an id more, so that its logarithm is finite.
     share = (np.isin(near, lesser).sum() + 0.5) / (len(near) + 1)
     spread = (1 - _ALIKE) / (_SPREAD * len(union) + 1) + _ALIKE * (beyond == 0)
     return min(

@@ -66,6 +66,7 @@ def _seconds(text: pa.ChunkedArray, form: str) -> pl.Series:
         series = series.str.replace(r"\.", "")
     if "%H" in form or "%I" in form:
         return series.str.to_datetime(form, strict=False, time_unit="ms").dt.epoch("s")
+    # A month has its first day's time: no date is read that lacks a day.
     if "%d" not in form:
         series, form = "1 " + series, "%d " + form
     return series.str.to_date(form, strict=False).cast(pl.Int64) * 86_400

@@ -68,6 +68,7 @@ def alike_ids(ids: pa.ChunkedArray | pa.Array) -> str | None:
     if meant.n_unique() == len(own):
         return None
     alike = pl.DataFrame({"id": own, "meant": meant}).filter(pl.col("meant").is_duplicated())
+    # The first in sorted order, so that the order of the ids does not change the message.
     pair = alike.filter(pl.col("meant") == alike["meant"].sort()[0])["id"].sort()
     return (
         f"{len(alike)} ids differ only by case, by Unicode form or by an ending .0, such as "

@@ -107,6 +107,7 @@ def plain(name: str) -> str:
 def tokens(name: str) -> list[str]:
     """Split a header's name into its words."""
     spaced = _CAMEL.sub(" ", name.strip())
+    # NFKD takes accents off, but leaves ``ł`` whole.
     text = unicodedata.normalize("NFKD", spaced.replace("ł", "l").replace("Ł", "L")).casefold()
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
     return [word for word in _SPLIT.split(text) if word]
@@ -119,6 +120,7 @@ def _pairs(text: str) -> frozenset[tuple[str, str]]:
 PAIRS, SORTS = _pairs(_PAIRS), _pairs(_SORTS)
 TIMES, VALUES, TYPES = frozenset(_TIMES.split()), frozenset(_VALUES.split()), frozenset(_TYPES.split())
 IDS, INDICES = frozenset(_IDS.split()), frozenset(_INDICES.split())
+# Of one or two letters they may be ids as well.
 _ALONE = frozenset(word for pair in PAIRS for word in pair if len(word) > 2)
 
 
@@ -146,6 +148,7 @@ def _found(first: str, second: str, pairs: frozenset[tuple[str, str]]) -> bool:
         return True
     ones, twos = tokens(first), tokens(second)
     if len(ones) != len(twos) or len(ones) < 2:
+        # Written as one word, as in ``sourceid``: the ending is cut off.
         ones, twos = _stem(one), _stem(two)
         return bool(ones) and bool(twos) and (ones[0], twos[0]) in pairs and ones[1] == twos[1]
     differing = [(a, b) for a, b in zip(ones, twos, strict=True) if a != b]

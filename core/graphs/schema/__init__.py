@@ -358,6 +358,7 @@ class GraphSchema(Frozen):
         for name in ("node_types", "edge_types", "time"):
             if name in self.model_fields_set and getattr(self, name) is not None:
                 raise ValueError(f"a collection of graphs declares no {name}; leave {name} out")
+        # The model is frozen, and lets nobody set what follows from ``collection``.
         object.__setattr__(self, "node_types", self.collection.node_types())
         object.__setattr__(self, "edge_types", self.collection.edge_types())
         return self

@@ -179,6 +179,7 @@ def range_problem(
         return "has its first bound above the second"
     if max(abs(low), abs(high)) > most:
         return f"has bounds that do not lie between -{most} and {most}"
+    # A cut at ``low`` would leave its first bin empty.
     inside = all(low < cut <= high for cut in cuts)
     if list(cuts) != sorted(set(cuts)) or not inside:
         return "has cuts that do not ascend, or do not lie inside the range of its values"

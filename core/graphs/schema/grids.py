@@ -23,6 +23,7 @@ _UNITS = {
     13 * WEEK: "13 weeks",
     52 * WEEK: "52 weeks",
 }
+# Up to 2^37 times 52 weeks: fewer than MAX_WIDE_STEPS of them cover all times of 64 bits.
 _DOUBLED = tuple(52 * WEEK << k for k in range(1, 38))
 _EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # 1980 and 2100: what seconds since 1970 look like
 
@@ -42,6 +43,7 @@ def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
     finest = DAY if dated and grain % (DAY * scale) == 0 else 1
     for unit in (*_UNITS, *_DOUBLED):
         width, origin = unit * scale, _MONDAY * scale if unit >= WEEK else 0
+        # Back to a round time, but not to one that no grid may start at.
         start = max(low - (low - origin) % width, -MAX_TIME)
         count = (high - start) // width + 1
         if unit >= finest and count <= MAX_WIDE_STEPS:

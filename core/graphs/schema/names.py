@@ -14,6 +14,7 @@ PLAIN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}$"
 Name = Annotated[str, Field(pattern=PLAIN)]
 MAX_SHOWN = 128
 """How many letters the name of a type may have in files."""
+# Letters that NFKD does not take apart.
 _LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "đ": "d"})
 _LENGTH = 63
 _APART = "_attribute"
@@ -64,6 +65,7 @@ def plain_name(text: str) -> str:
 def _plain_letter(letter: str) -> str:
     if letter.isascii() or unicodedata.combining(letter):
         return letter if letter.isascii() else ""
+    # Such as ``ß``, which is ``ss``.
     folded = letter.casefold()
     if folded.isascii():
         return folded
@@ -102,11 +104,13 @@ def renamed(given: Sequence[str], names: Sequence[str]) -> str | None:
 
 def type_names(shown: Sequence[str]) -> dict[str, str]:
     """Name types plainly, as files name them. What would share a name is numbered, in sorted order."""
+    # A plain name stays as it is, whatever others become.
     taken = {name_shown for name_shown in shown if is_plain(name_shown)}
     named = {name_shown: name_shown for name_shown in taken}
     for name_shown in sorted(set(shown) - taken):
         name, number = plain_name(name_shown), 2
         while name in taken:
+            # A long name's end gives way to the number.
             ending = f"-{number}"
             name, number = plain_name(name_shown)[: _LENGTH - len(ending)] + ending, number + 1
         taken.add(name)

@@ -31,6 +31,7 @@ def synthesised(kind: NodeType) -> tuple[Attribute, ...]:
         and attribute.kind is not AttributeKind.VECTOR
         and (attribute.categories is not None or attribute.bounds is not None)
     ]
+    # A stable sort: the others stay as they are declared.
     return tuple(sorted(usable, key=lambda attribute: not attribute.label))
 
 
@@ -55,6 +56,7 @@ def moved_by(vector: Attribute) -> int:
 
     Proof: :mod:`core.privacy.reads.node_values`.
     """
+    # At most so many counts fall by one with the old row, and so many rise by one with the new.
     return 2 * most_counted(vector)
 
 

@@ -92,6 +92,7 @@ def divided(edges: Sequence[int], most: Sequence[int], shards: int) -> list[int]
         return [shards]
     for _ in range(shards - len(found)):
         able = (place for place, each in enumerate(found) if each < most[place])
+        # Of several as full the first: the same shards come out wherever this is computed.
         found[max(able, key=lambda place: (edges[place] / found[place], -place))] += 1
     return found
 

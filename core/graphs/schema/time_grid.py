@@ -20,6 +20,7 @@ WIDTHS = {"w": 7 * DAY_SECONDS, "d": DAY_SECONDS, "h": 3_600, "min": 60, "s": 1}
 
 def _seconds_since_1970(said: Any) -> Any:
     """Read a date, with a time of day or none, in UTC unless it says otherwise."""
+    # A text of digits becomes an integer after this.
     if not isinstance(said, str) or said.lstrip("-").isdigit():
         return said
     try:

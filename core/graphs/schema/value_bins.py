@@ -57,12 +57,14 @@ class ValueBins:
     @property
     def middles(self) -> np.ndarray:
         """The mean of the values that each bin may hold."""
+        # The last whole number of a bin is one less than where the next begins.
         whole = 0.0 if self.attribute.kind is EdgeAttributeKind.NUMBER else 1.0
         return self.starts + (self.widths - whole) / 2
 
     def places(self, column: np.ndarray) -> np.ndarray:
         """Find the bin of each stored value. int64 in 0..count-1, whatever the values are."""
         low, high = self.attribute.range
+        # Fewer values than rows, or the list would cost more than it saves.
         if column.dtype.kind != "i" or not high - low < min(MOST_LISTED, len(column)):
             return self._searched(column)
         of_value = self._searched(np.arange(int(low), int(high) + 1))
@@ -70,6 +72,7 @@ class ValueBins:
         return places
 
     def _searched(self, column: np.ndarray) -> np.ndarray:
+        # ``right``: a value that is a cut falls into the bin which begins there.
         return np.clip(np.searchsorted(self.starts, column, side="right") - 1, 0, self.count - 1)
 
     def values(self, places: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -84,6 +87,7 @@ class ValueBins:
         if self.attribute.kind is EdgeAttributeKind.NUMBER:
             values: np.ndarray = np.clip(start + shares * width, low, high)
             return values
+        # A share just below 1 times the width may round up to all of it.
         whole = np.clip(np.floor(shares * width), 0, np.maximum(np.ceil(width) - 1, 0))
         integers: np.ndarray = np.clip(start + whole, low, high).astype(np.int32)
         return integers
@@ -92,6 +96,7 @@ class ValueBins:
 def bins_of(attribute: EdgeAttribute) -> ValueBins:
     """Divide what the attribute's values may be into bins. Only public declarations count."""
     low, high = attribute.range
+    # Whole numbers up to ``high`` fill what lies below ``high + 1``.
     end = float(high) if attribute.kind is EdgeAttributeKind.NUMBER else float(high) + 1
     if attribute.categories is not None:
         return ValueBins(attribute, np.arange(len(attribute.categories), dtype=np.float64), end)
@@ -104,4 +109,5 @@ def bins_of(attribute: EdgeAttribute) -> ValueBins:
         return ValueBins(attribute, np.arange(HOURS) * (DAY_SECONDS / HOURS), end)
     size = int(high) - int(low) + 1
     number = size if size <= MOST_SINGLE else EVEN
+    # Whole starts: bins hold as many integers as one another, or one more.
     return ValueBins(attribute, (int(low) + np.arange(number) * size // number).astype(np.float64), end)

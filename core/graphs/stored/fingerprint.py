@@ -63,6 +63,7 @@ def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
         # Two types may have an id in common, which is then joined with itself.
         for keys in sorted_pairs(rows, [Slots(count, count, loops=True)], buckets, Path(scratch)):
             for low, high in groups(keys, count):
+                # Packed as in :func:`_pairs`: the same content has one digest, in memory and in parts.
                 digest.update((low.astype("<u8") << np.uint64(32) | high.astype("<u8")).data)
             del keys
     return digest.hexdigest()
@@ -139,8 +140,11 @@ def as_written(count: int) -> np.ndarray:
             numbers = np.arange(begin, min(begin + STRETCH, lowest[digits]))
             place = np.zeros(len(numbers), dtype=np.int64)
             for length in range(1, digits):
+                # Of fewer digits those before it are all up to
+                # its own first digits, which sort before it too.
                 place += numbers // 10 ** (digits - length) + 1 - lowest[length - 1]
             for length in range(digits, most + 1):
+                # Of as many digits or more they are those below it with zeros behind.
                 below = np.minimum(numbers * 10 ** (length - digits), lowest[length])
                 place += np.maximum(below - lowest[length - 1], 0)  # 0 begins no other
             order[place] = numbers
@@ -151,6 +155,7 @@ def begun(sorted_ids: pa.ChunkedArray, key: bytes) -> hashlib.blake2b:
     """Begin the digest of a content. It has the sorted ids that occur in an edge; pairs of ranks follow."""
     digest = hashlib.blake2b(key=key, digest_size=32, person=b"graphveil-edges")
     digest.update(len(sorted_ids).to_bytes(8, "little"))
+    # Lengths first: else the same text might be that of other ids, cut elsewhere.
     for ids in sorted_ids.chunks:
         digest.update(pc.binary_length(ids).to_numpy().astype("<i8").data)
     for chunk in filter(len, sorted_ids.chunks):
@@ -180,6 +185,7 @@ def _pairs(graph: Graph, ranks: dict[str, np.ndarray]) -> np.ndarray:
             one = ranks[edge_type.source].take(table.source[rows])
             other = ranks[edge_type.target].take(table.target[rows])
             own = keys[done : done + len(one)]
+            # The smaller rank first: direction does not change the fingerprint. Ranks have 32 bits each.
             np.minimum(one, other, out=own)
             own <<= np.uint64(32)
             own |= np.maximum(one, other)

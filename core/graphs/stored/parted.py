@@ -140,7 +140,9 @@ def write_parted(
     folder.mkdir(parents=True, exist_ok=True)
     write_universe(Graph.build(schema, nodes, {}), folder)
     carried = max(len(each.attributes) for each in slots)
+    # Words of a row: its key, its time, and what it carries.
     width = carried + 2 if carried else 1
+    # So that a file has about as many words as ``part_edges``, and one source at least.
     buckets = max(1, min(-(-edges * width // part_edges), sum(sources)))
     pieces = _pieces(sources, buckets)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -156,6 +158,7 @@ def write_parted(
         ]
     listed = json.dumps([asdict(part) for part in parts], indent=1)
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    # Last: a folder that lacks it is unfinished.
     (folder / "parts.json").write_text(listed + "\n", encoding="utf-8")
     return read_parted(folder)
 
@@ -253,6 +256,7 @@ def _pieces(counts: Sequence[int], buckets: int) -> list[tuple[int, int, int, in
             for cell, (begin, end) in enumerate(itertools.pairwise(begins))
             if max(low, begin) < min(high, end)
         ]
+        # A file without sources is one piece without rows: there is a piece for every file.
         found += own or [(file, len(counts) - 1, begins[-1], begins[-1])]
     return found
 
@@ -268,6 +272,7 @@ def _cut(
     for (keys, words), (_, own) in zip(files, by_file, strict=True):
         for _, cell, first, end in own:
             low, high = np.searchsorted(keys, np.array([first, end], dtype=np.uint64) * most)
+            # In place, as nobody else holds them: a copy would take as much memory again.
             own_keys = keys[low:high]
             own_keys -= np.uint64(begins[cell]) * most
             yield cell, own_keys, None if words is None else words[low:high]
@@ -307,6 +312,7 @@ def _scatter(rows: Iterable[Rows], slots: Sequence[Slots], files: list[Path], wo
             keys = (place * most + high.astype(np.uint64))[kept]
             number = (keys // (most * width)).astype(np.min_scalar_type(len(files)))  # few bytes sort fast
             if words > 1:
+                # With values all rows are of one relation, so that any row's cell has its attributes.
                 attributes = slots[int(np.max(cell, initial=0))].attributes
                 keys = _with_values(keys, words, attributes, [column[kept] for column in of[1:]])
             order = np.argsort(number, kind="stable")

@@ -127,9 +127,11 @@ def canonical_part(folder: Path, part: Part, slots: Slots) -> Iterator[Ends]:
     """
     rows, before, last = 0, -1, -1
     for source, target, *values in read_part(folder / part.name, slots.attributes):
+        # Across row groups too: the first pair of each lies after the last one of the group before.
         keys = source.astype(np.int64) * slots.targets + target
         if keys[0] <= before or (keys[1:] <= keys[:-1]).any():
             raise ValueError(f"{part.name}: pairs are not sorted, or stand twice")
+        # Pairs ascend and targets are in range (below), so that the first and the last source bound all.
         known = source[0] >= 0 and source[-1] < slots.sources and target.min() >= 0
         wrong = source >= target if slots.mirrored else (source == target) & (not slots.loops)
         if not known or target.max() >= slots.targets or wrong.any():

@@ -66,6 +66,7 @@ def read_values(path: Path, edge_types: Sequence[EdgeType]) -> dict[str, EdgeVal
         counts: dict[str, int] = json.loads(file.schema_arrow.metadata[_KEY])
         group = 0
         for name, count in counts.items():
+            # Every type begins a row group of its own.
             groups = -(-count // ROW_GROUP_ROWS)
             edge_type = next((t for t in edge_types if t.name == name), None)
             if edge_type is not None:

@@ -362,6 +362,7 @@ def read_document(request: ReadRequest, own: str) -> bytes:
     limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
         with open_bytes(request) as file:
+            # One byte more tells a file at the limit from one beyond it.
             data = file.read(limit + 1)
     except DAMAGED as error:
         damaged(request, error)
@@ -387,6 +388,7 @@ def read_document(request: ReadRequest, own: str) -> bytes:
 def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
     """Write a document as UTF-8 that a person, a byte order mark or XML's first line says is none."""
     said = encoding_of(request.options.encoding) if isinstance(request.options, TextOptions) else None
+    # Such a mark counts for more than what a person says.
     if data.startswith(_UTF_16):
         said = "utf-16"
     elif said is None and (declared := _DECLARED.match(data.removeprefix(_UTF_8))) is not None:
@@ -401,4 +403,5 @@ def _in_utf8(request: ReadRequest, data: bytes) -> bytes:
         data = data.decode(said).encode()
     except UnicodeDecodeError:
         reject(request.file, f"the text is not {said}; set the option encoding to what it is")
+    # It is UTF-8 by now, and its first line must not say otherwise.
     return _DECLARED.sub(rb"\1", data, count=1)

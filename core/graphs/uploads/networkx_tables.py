@@ -98,6 +98,7 @@ def _column(values: Iterable[Any], *, text_only: bool = False) -> pa.Array:
     held = [value.item() if isinstance(value, np.generic) else value for value in values]
     present = [value for value in held if value is not None]
     if not text_only and present:
+        # To Python a bool is an int; here it is no number.
         if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
             return pa.array([None if v is None else float(v) for v in held], type=pa.float64())
         if all(isinstance(value, list) and value for value in present):

@@ -68,6 +68,7 @@ def _only_file(path: Path, most: int) -> IO[bytes]:
         raise NotOne(
             f"this is a zip archive of {len(files)} files ({held}); send one by itself, or an archive of one"
         )
+    # Bit 0 says that the entry is encrypted (PKWARE's APPNOTE, section 4.4.4).
     if files[0].flag_bits & 1:
         raise NotOne("this zip archive is encrypted; send the file inside it, or pack it without a password")
     if files[0].compress_type not in _METHODS:

@@ -98,6 +98,7 @@ def _drain_one(
     if batch.table is not None:
         resolved = resolve(batch.table)
         if not resolved.faults:
+            # Once a line is wrong nothing is kept; the rest is read for its findings alone.
             if not findings.items:
                 keep(resolved.content)
             advance(resolved.rows, batch.bytes_done)

@@ -32,6 +32,7 @@ def first_sheet(path: Path, most: int) -> bytes:
         why = str(error).partition("\n")[0]
         mend = "save its sheet as CSV, and send that"
         raise NotOne(f"this is a spreadsheet (.xlsx) that cannot be read ({why}); {mend}") from None
+    # Without line breaks inside cells: what reads the list takes a line for a record.
     plain = [pc.replace_substring_regex(column, r"\s*[\r\n]+\s*", " ") for column in table.columns]
     table = pa.Table.from_arrays(plain, names=[str(place) for place in range(len(plain))])
     filled = np.zeros(table.num_rows, dtype=bool)
@@ -55,6 +56,7 @@ def _check(path: Path, most: int) -> None:
             if entry.filename.endswith(".xml"):
                 wide = high = 0
                 for found in _PLACE.finditer(archive.read(entry)):
+                    # Nine digits are past MOST_CELLS already; more would only make the numbers long.
                     wide, high = max(wide, _number(found[1])), max(high, int(found[2][:9]))
                     if wide * high > MOST_CELLS:
                         problem = f"a sheet of the spreadsheet spans {high} rows and {wide} columns"
@@ -64,6 +66,7 @@ def _check(path: Path, most: int) -> None:
 def _number(letters: bytes) -> int:
     """Count the column that letters name: AA is 27."""
     number = 0
+    # Four letters are past the last column that a sheet can have (XFD).
     for letter in letters[:4].upper():
         number = number * 26 + letter - 64
     return number

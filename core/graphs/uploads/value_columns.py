@@ -28,6 +28,7 @@ from core.graphs.uploads.findings import shown
 from core.graphs.uploads.rows import Fault
 
 _TIME = r"^(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]+)?)?$"
+# From here on floats leave out integers.
 _EXACT = 2.0**53
 _NAMED = 8
 
@@ -148,6 +149,7 @@ def _categories(attribute: EdgeAttribute, column: pa.ChunkedArray) -> Read:
         column = column.cast(pa.string())
     known = pa.array(attribute.categories, type=pa.string())
     codes = codes_of(column, known)
+    # Where the categories are words for yes and no, other words for them count too.
     if set(known.to_pylist()) <= set(BOOLEANS) and (codes < 0).any():
         codes = codes_of(_in_one_spelling(as_text(column)), known)
     valid = codes >= 0
@@ -177,6 +179,7 @@ def read_day_seconds(column: pa.ChunkedArray) -> Read:
     seconds."""
     if pa.types.is_time(column.type):
         empty = column.is_null().to_numpy()
+        # ``safe=False``: what is finer than a microsecond is cut off.
         micros = pc.fill_null(column.cast(pa.time64("us"), safe=False).cast(pa.int64()), 0).to_numpy()
         return micros // 10**6, ~empty, empty
     values, valid, empty = read_integers(column)

@@ -26,6 +26,7 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
     first = np.cumsum([0, *counts])
     tables = [graph.edges[name] for name in names]
     source, target = (
+        # ``first`` has one more: the sum, at which no graph begins.
         np.concatenate([getattr(table, side) + start for table, start in zip(tables, first, strict=False)])
         for side in ("source", "target")
     )
@@ -59,6 +60,7 @@ def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, Edg
         if values.edge is None:
             rows, edge = slice(start, end), None
         else:
+            # Records stand in the order of their edges.
             rows = slice(*np.searchsorted(values.edge, [start, end]))
             edge = values.edge[rows] - start
         found[name] = EdgeValues({key: column[rows] for key, column in values.columns.items()}, edge)

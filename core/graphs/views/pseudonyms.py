@@ -73,6 +73,7 @@ def reordered(graph: Graph, orders: Mapping[str, np.ndarray]) -> Graph:
             table.values,
         )
     nodes = {name: table.taken(orders[name]) for name, table in graph.nodes.items()}
+    # Built anew, edges are sorted by their new ends: nothing is left of their old order.
     return Graph.build(graph.schema, nodes, edges)
 
 

@@ -108,6 +108,8 @@ def _first(records: EdgeTable, most: int, by_pair: bool) -> np.ndarray | None:
     place = starts if order is None else order[starts]
     begin = _scattered(records.source[place], records.target[place]) % sizes.astype(np.uint64)
     away = (rank - begin.astype(np.int64)[group]) % size
+    # A record counts if ``away`` is floor(k * size / most) for a whole k:
+    # if for any, then for the least k with k * size / most >= ``away``.
     following = -(-away * most // size)
     kept = (size <= most) | (following * size // most == away)
     return np.flatnonzero(kept) if order is None else np.sort(order[kept])
@@ -117,6 +119,7 @@ def _scattered(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Turn pairs into numbers that look random (the finaliser of SplitMix64, twice); uint64."""
     found = np.zeros(len(source), dtype=np.uint64)
     for column in (source, target):
+        # The increment and the constants of Vigna's splitmix64.c (Stafford's variant 13).
         found = (found ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
         found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -92,6 +92,7 @@ def write_sensitive(links: SensitiveLinks, folder: Path) -> None:
     ]
     known = {} if links.list_id is None else {"list_id": links.list_id}
     table = pa.concat_tables([COLUMNS.empty_table(), *tables])
+    # Whoever reads meanwhile finds the old list, or all of the new one.
     unfinished = folder / f"{FILE}.part"
     unfinished.write_bytes(_padded(table, known))
     unfinished.replace(folder / FILE)

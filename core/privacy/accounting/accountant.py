@@ -45,10 +45,13 @@ class Accountant(StrEnum):
 
 def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Accountant) -> int:
     """Price one cell's events, rounded up. It is their sum where all are pure, else converted at delta."""
+    # Pure costs add up exactly: a conversion at delta would only blur them.
     if all(pure_nano_epsilon(event) is not None for event in events):
         return sum(pure_nano_epsilon(event) or 0 for event in events)
     by_curves = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
     if accountant is Accountant.PRIVACY_LOSS:
+        # Each bounds the whole composition, so that the lesser
+        # holds; where losses say nothing, the curves do.
         return min(by_curves, loss_nano_epsilon(events, delta_atto) or by_curves)
     return by_curves
 
@@ -56,7 +59,9 @@ def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Acco
 def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
     """Convert the composed privacy losses to epsilon in nano, rounded up. None where losses say nothing."""
     pure, counts = together(events)
+    # The float of delta may have been rounded up: one step down asks for more.
     epsilon = _loss_epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
+    # One nano at least: an amount of 0 would claim nothing.
     return max(1, ceil_nano(epsilon)) if math.isfinite(epsilon) else None
 
 
@@ -71,6 +76,7 @@ def ceil_nano(value: float) -> int:
     finite."""
     if not math.isfinite(value) or value < 0:
         raise InvalidInput("a cost must be finite", field="allotments")
+    # In fractions: a float product could round the slack away.
     return math.ceil(Fraction(value) * (1 + Fraction(SLACK)) * NANO)
 
 

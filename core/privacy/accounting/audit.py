@@ -20,6 +20,7 @@ from core.errors import InvalidInput
 
 CONFIDENCE = 0.999
 MIN_RUNS = 100
+# More candidates would cost time, not confidence: they are chosen on the other half of the runs.
 MAX_THRESHOLDS = 256
 MAX_POINTS = 64
 
@@ -70,6 +71,7 @@ def audit_epsilon(
         )
     samples = [_features(run(world, runs), runs) for world in (graph, neighbour)]
     half = runs // 2
+    # Of two bounds, each is wrong with at most half of what the confidence leaves (Bonferroni).
     alpha = (1 - confidence) / 2
     choice = _best_event(samples[0][:half], samples[1][:half], delta, alpha)
     held_out = [sample[half:] for sample in samples]
@@ -88,6 +90,8 @@ def repeated(once: Callable[[Any], np.ndarray]) -> Callable[[Any, int], np.ndarr
 def clopper_pearson(hits: np.ndarray, runs: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     """Compute one-sided bounds (low, high) on probabilities, each wrong with probability <= ``alpha``."""
     hits = np.asarray(hits)
+    # Beta quantiles are not defined for no hits (below) and
+    # for nothing but hits (above): there 0 and 1 bound.
     low = np.where(hits == 0, 0.0, beta.ppf(alpha, np.maximum(hits, 1), runs - hits + 1))
     high = np.where(hits == runs, 1.0, beta.ppf(1 - alpha, hits + 1, np.maximum(runs - hits, 1)))
     return low, high
@@ -97,6 +101,7 @@ def _bounds(hits: np.ndarray, other: np.ndarray, runs: int, delta: float, alpha:
     """Compute lower bounds on epsilon; -inf where the favoured probability may be as low as delta."""
     low = clopper_pearson(hits, runs, alpha)[0] - delta
     high = clopper_pearson(other, runs, alpha)[1]
+    # 1e-300 only keeps the logarithm quiet where the other branch is taken.
     return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
 
 
@@ -140,6 +145,7 @@ def _candidates(p: np.ndarray, q: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
         yield at_most[0], at_most[1], _thresholds(name, weights, values, -1)
         yield at_least[0], at_least[1], _thresholds(name, weights, values, 1)
     rows, inverse = np.unique(both, axis=0, return_inverse=True)
+    # Both halves have one length, so that the rows of p are the first half of ``both``.
     counts = [np.bincount(part, minlength=len(rows)) for part in np.split(inverse.ravel(), 2)]
     common = np.argsort(-(counts[0] + counts[1]), kind="stable")[:MAX_POINTS]
     yield counts[0][common], counts[1][common], _points(rows[common])
@@ -148,6 +154,7 @@ def _candidates(p: np.ndarray, q: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
 def _discriminant(p: np.ndarray, q: np.ndarray, both: np.ndarray) -> np.ndarray:
     """Compute Fisher's linear discriminant between the two halves, lightly regularised."""
     spread = np.cov(both, rowvar=False).reshape(p.shape[1], -1)
+    # Without it a feature that never varies, or repeats another, would leave nothing to solve for.
     ridge = 1e-9 + 1e-6 * np.trace(spread)
     return np.linalg.solve(spread + ridge * np.eye(p.shape[1]), p.mean(axis=0) - q.mean(axis=0))
 

@@ -192,19 +192,23 @@ def mechanism_plans(
 
 
 def _pure(params: Any, nano_epsilon: int, delta_atto: int, cells: int) -> tuple[Event, Event]:
+    # Rounded down: what one unit's cells add up to stays within the epsilon.
     share = nano_epsilon // cells
+    # The copy with half the noise spends twice the share, which must be an event too.
     if share < 1 or 2 * share > MAX_NANO_EPSILON:
         raise InvalidInput("this epsilon cannot be divided, or doubled", field="epsilon")
     return Pure(share, "audited"), Pure(2 * share, "audited")
 
 
 def _gaussian(params: Any, nano_epsilon: int, delta_atto: int, cells: int) -> tuple[Event, Event]:
+    # As a training of rate 1 with one step for each cell that a unit meets: Gaussian noise once in each.
     sigma = noise_multiplier(nano_epsilon, delta_atto, 1, cells, (), Accountant.RENYI)
     return GaussianEvent(sigma), GaussianEvent(sigma / 2)
 
 
 def _training(params: TrainingParams, nano_epsilon: int, delta_atto: int, cells: int) -> tuple[Event, Event]:
     whole = DpSgd.within(nano_epsilon, delta_atto, params.rate, params.steps)
+    # The copy's half must lie in the range of noise multipliers too.
     if whole.noise_multiplier < 2 * MIN_NOISE_MULTIPLIER:
         raise NotAccepted("half of so little noise cannot be trained with", field="epsilon")
     return whole.event, DpSgd(whole.rate, whole.noise_multiplier / 2, whole.steps).event
@@ -254,6 +258,7 @@ def default_runs(method: str, epsilon: float) -> int:
 
     Audits share their workers with paid releases: the most that is made takes some minutes.
     """
+    # So that what happens with probability e^-epsilon is seen about 200 times; the caps decide from there on.
     wanted = math.ceil(200 * math.exp(min(epsilon, 20.0)))
     if method in _QUICK:
         return min(max(_QUICK[method], wanted), _MOST)

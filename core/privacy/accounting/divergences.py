@@ -39,6 +39,7 @@ def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
             rows.append(np.full(len(orders), pure / NANO))
         elif rest:
             rows.append(rdp(Pure(rest, "sum"), orders))
+    # fsum: its error does not grow with the number of events.
     return np.array([math.fsum(column) for column in zip(*rows, strict=True)])
 
 
@@ -52,6 +53,7 @@ def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.
 @lru_cache(maxsize=1024)
 def _curve(event: Event, orders: tuple[float, ...]) -> np.ndarray:
     curve = rdp(event, orders)
+    # Shared by all that ask for it: nobody may write into it.
     curve.setflags(write=False)
     return curve
 
@@ -95,11 +97,13 @@ def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndar
     so the chord bounds it. The integer orders alone are what holds for discrete noise too
     (:mod:`.gradients`).
     """
+    # Everything is kept at rate 1: the Gaussian's bound, which holds at every order.
     if event.rate == 1:
         return np.asarray(_accounted(event.event, orders, 1))
     grid = np.asarray(orders, dtype=float)
     whole = sorted({int(order) for order in (*np.floor(grid), *np.ceil(grid)) if order > 1})
     bounds = _accounted(event, whole, 1)
+    # At order 1 the product is 0, where the first chord may begin.
     known = np.concatenate([[1.0], np.asarray(whole, dtype=float)])
     products = np.concatenate([[0.0], (known[1:] - 1) * bounds])
     between: np.ndarray = np.interp(grid, known, products) / (grid - 1)

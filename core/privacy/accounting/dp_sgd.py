@@ -148,12 +148,15 @@ def _least_enough(cost: Callable[[int], int], most: int, high: int, near: float)
     while high - low > 1:
         if low not in costs:
             middle = int(high * near)
+        # Halved every third time: chords may creep towards the crossing from one side only.
         elif turn % 3 == 2 or not costs[high] <= most < costs[low]:
             middle = (low + high) // 2
         else:
+            # Costs fall steeply with the noise: their logarithms lie nearer to a line.
             part = math.log(costs[low] / most) / math.log(costs[low] / costs[high])
             middle = low + round(part * (high - low))
         turn += low in costs
+        # Strictly inside, so that each turn narrows the interval.
         middle = min(max(middle, low + 1), high - 1)
         costs[middle] = cost(middle)
         low, high = (low, middle) if costs[middle] <= most else (middle, high)

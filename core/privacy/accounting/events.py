@@ -129,6 +129,7 @@ class Unprotected(Event):
 
 def check_nano_epsilon(value: int) -> int:
     """Return ``value`` unchanged if it is an int in [1, MAX_NANO_EPSILON]; InvalidInput otherwise."""
+    # Not isinstance: True is an int.
     if type(value) is not int or not 1 <= value <= MAX_NANO_EPSILON:
         raise InvalidInput(
             f"an epsilon, and each share of it, lies from 1e-9 to {MAX_NANO_EPSILON // NANO}", field="epsilon"
@@ -156,6 +157,7 @@ def check_event(event: Any) -> None:
 
 
 def _depth(event: Any, depth: int) -> None:
+    # Events are read from callers' JSON: recursion over them must end.
     if depth >= MAX_DEPTH:
         raise InvalidInput(f"events nest at most {MAX_DEPTH} deep", field="event")
     match event:
@@ -222,6 +224,7 @@ def parts(event: Event) -> tuple[int, Counter[Event]]:
             split = [parts(part) for part in events]
             return sum(nano for nano, _ in split), sum((others for _, others in split), Counter())
         case PoissonSampled(rate=rate, event=inner) if rate == 1:
+            # A sample that keeps everything is the event itself.
             return 0, Counter([inner])
         case _:
             return 0, Counter([event])
@@ -235,8 +238,10 @@ def _combined(how: Callable[[list[int]], int], events: Sequence[Event]) -> int |
 def _amplified(nano: int, rate: Fraction) -> int:
     """Compute ln(1 + q (e^eps - 1)), rounded up (Li, Qardaji, Su 2012, Theorem 1); at most ``nano``."""
     epsilon = nano / NANO
+    # e^epsilon nears the end of floats (709); the epsilon without sampling bounds it too.
     if epsilon > 500:
         return nano
+    # Raised past the error of log1p and expm1, so that rounding up rounds the true value up.
     amplified = math.log1p(float(rate) * math.expm1(epsilon)) * (1 + 1e-12)
     return min(nano, max(1, math.ceil(amplified * NANO)))
 
@@ -299,6 +304,7 @@ def from_json(value: Any, depth: int = 0) -> Event:
     if depth >= MAX_DEPTH:
         raise InvalidInput(f"events nest at most {MAX_DEPTH} deep", field="event")
     match value:
+        # Nothing may be left over: a key that is not known here belongs to another event.
         case {"kind": "pure", "nano_epsilon": nano, "mechanism": mechanism, **rest} if not rest:
             return Pure(nano, mechanism)
         case {"kind": "gaussian", "noise_multiplier": sigma, **rest} if not rest:

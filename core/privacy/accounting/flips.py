@@ -45,6 +45,7 @@ class Flips:
         one."""
         with localcontext(prec=_DIGITS):
             share = 1 / (1 + _exp(check_nano_epsilon(nano_epsilon)))
+            # At most one half each, since the two add up to at most 1.
             both = min(WORD // 2, _over_word(share))
         return cls(both, both)
 
@@ -57,6 +58,7 @@ class Flips:
         within 1..slots.
         """
         edges = min(max(int(edges), 1), slots)
+        # With r below 1 the second ratio, (e^eps + r - 1) / r, would exceed e^eps.
         if 2 * edges >= slots:
             return cls.symmetric(nano_epsilon)
         with localcontext(prec=_DIGITS):
@@ -76,6 +78,7 @@ class Flips:
         """
         with localcontext(prec=_DIGITS):
             ratios = (Decimal(WORD - self.drop) / self.add, Decimal(WORD - self.add) / self.drop)
+            # Past the last digit of the logarithm, so that rounding up never ends below the true value.
             nano = max(ratios).ln() * NANO + Decimal("1e-40")
             return max(1, int(nano.to_integral_value(ROUND_CEILING)))
 

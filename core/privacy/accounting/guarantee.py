@@ -128,6 +128,7 @@ def guarantee_of(
         return Guarantee(GuaranteeKind.UNREAD, 0, 0, plan.unit, plan.window, _UNREAD, ())
     require_metered(transcript)
     replay(plan, transcript)
+    # The plan's events too: what might have been read voids the promise, whether or not it was.
     events = [*(a.event for a in plan.allotments), *(e.event for e in transcript)]
     reasons = tuple(dict.fromkeys(reason for event in events for reason in unprotected_reasons(event)))
     if reasons:
@@ -141,6 +142,8 @@ def guarantee_of(
     assert cost.nano_epsilon is not None
     nano_epsilon, own = cost.nano_epsilon, None
     if stream_nano_epsilon is not None:
+        # What this snapshot puts out follows from those before
+        # it, so that the stream's window is the promise.
         if nano_epsilon > stream_nano_epsilon:
             raise PlanExceeded("a snapshot costs more than a window of its stream may")
         nano_epsilon, own = stream_nano_epsilon, nano_epsilon
@@ -313,6 +316,7 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
         text += f"; for one edge at this timestamp alone: {inequality(Decimal(own) / NANO)}"
     text += _of_rows(plan)
     twice, grown = of_several(epsilon, delta, 2)
+    # A delta of 1 or more promises nothing.
     two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
     change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"
     if plan.apart:
@@ -374,9 +378,11 @@ def node_prices(schema: GraphSchema, unit: Unit, epsilon: Decimal, delta: Decima
     if unit not in (Unit.EDGE, Unit.EVENT):
         return ()
     prices = []
+    # Where records are apart an edge is as many units as it has records: a bound on edges bounds no epsilon.
     apart = {end for each in schema.edge_types if each.records_apart for end in (each.source, each.target)}
     for kind in schema.node_types:
         edges = None if kind.name in apart else edges_of_node(schema, kind.name)
+        # 2 D single changes: at most D edges go, and at most D come.
         if edges is not None and edges <= MOST_EDGES:
             total, grown = of_several(epsilon, delta, 2 * edges)
             if grown < 1:

@@ -70,8 +70,10 @@ def epsilon(pure_nano: int, counts: Mapping[Event, int], delta: float) -> float:
     for event, count in counts.items():
         match event:
             case GaussianEvent(noise_multiplier=sigma):
+                # Gaussian shifts compose as lengths: mu^2 is the sum of 1 / sigma^2.
                 squared += count / (float(sigma) * ROUNDED) ** 2
             case PoissonSampled(rate=rate, event=GaussianEvent(noise_multiplier=sigma)):
+                # Rounded up, which costs more: the float of a fraction may lie below it.
                 key = math.nextafter(float(rate), 1.0), float(sigma) * ROUNDED
                 sampled[key] = sampled.get(key, 0) + count
             case _:
@@ -89,10 +91,12 @@ def _epsilon(
         curves = [_Gaussian(mu)]
     else:
         kept = [(rate, sigma, count) for (rate, sigma), count in sampled]
+        # Gaussian events beside sampled ones are one sampled event of rate 1.
         if mu:
             kept.append((1.0, 1 / mu, 1))
         if not all(LEAST_SIGMA <= sigma <= MOST_SIGMA for _, sigma, _ in kept):
             return math.inf
+        # Which way round is dearer is known only once both are composed.
         found = [_convolved(kept, delta, added) for added in (False, True)]
         curves = [each for each in found if each is not None]
         if len(curves) < 2:
@@ -103,6 +107,7 @@ def _epsilon(
 
 def _solved(curve: _Gaussian | _Convolved, pure: float, delta: float) -> float:
     """Find the epsilon at which the curve, after randomised response of ``pure``, comes down to delta."""
+    # Randomised response is right with probability e^pure / (1 + e^pure): its loss is then pure, else -pure.
     share = 1 / (1 + math.exp(-pure))
 
     def enough(epsilon: float) -> bool:
@@ -114,6 +119,7 @@ def _solved(curve: _Gaussian | _Convolved, pure: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while not enough(high):
         low, high = high, 2 * high
+        # Past the most that an event may cost (MAX_NANO_EPSILON), twice.
         if high > 2_000:
             return math.inf
     while high - low > GRAIN / 64:
@@ -130,10 +136,12 @@ class _Gaussian:
 
     def delta(self, epsilon: float) -> float:
         """Compute delta by Balle and Wang 2018, Theorem 8; above the truth by the rounding of both terms."""
+        # Two equal laws: only a negative epsilon asks for any delta.
         if not self.mu:
             return max(0.0, -math.expm1(epsilon))
         first = float(ndtr(self.mu / 2 - epsilon / self.mu))
         log_second = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
+        # The second term is less than the first, and so than 1: the cap only keeps exp from overflowing.
         return max(0.0, first * (1 + 1e-12) - math.exp(min(log_second, 1.0)) * (1 - 1e-12))
 
 
@@ -156,10 +164,12 @@ class _Convolved:
 
     def delta(self, epsilon: float) -> float:
         """Bound E[(1 - e^(epsilon - loss))+] from above."""
+        # Capped at 700: exp overflows past 709.
         lacking = self.infinite + math.exp(min(self.log_error - self.tilt * epsilon, 700.0))
         first = max(0, math.floor((epsilon - self.start) / self.width))
         if first >= len(self.above):
             return lacking
+        # A loss of exactly epsilon weighs nothing: the sums begin behind it.
         first += self.start + first * self.width <= epsilon and first + 1 < len(self.above)
         ratio = math.exp(min(epsilon - self.centre, 700.0))
         seen = self.above[first] * (1 + SLACK) - ratio * self.below[first] * (1 - SLACK)
@@ -179,6 +189,7 @@ class _Step:
         """Compute the logarithm of E[e^(tilt loss)], and the loss's variance under the law tilted so."""
         losses = (self.first + np.arange(len(self.masses))) * width
         top = tilt * losses
+        # Relative to the largest exponent, so that no exponential overflows.
         most = float(top[self.masses > 0].max())
         weights = self.masses * np.exp(top - most)
         whole = float(weights.sum())
@@ -193,6 +204,7 @@ def _convolved(kept: Sequence[tuple[float, float, int]], delta: float, added: bo
     where they weigh nothing in the tail that delta asks for.
     """
     count = sum(each for _, _, each in kept)
+    # All that lies farther out, over all steps, is some hundred-thousandths of delta.
     reach = -float(ndtri(delta * 1e-5 / count))
     ranges = [_range(rate, sigma, reach, added) for rate, sigma, _ in kept]
     highest, floor = max(high for _, high in ranges), min(low for low, _ in ranges)
@@ -204,6 +216,8 @@ def _convolved(kept: Sequence[tuple[float, float, int]], delta: float, added: bo
         wanted = min(spread, bulk) / DETAIL / math.sqrt(count)
         if width <= 1.5 * wanted:
             return _transformed(steps, width, tilt, spread)
+        # Losses below -60 / tilt weigh e^-60 under the tilt:
+        # lifting them to the floor costs nothing that shows.
         width, floor = max(wanted, width / 16), max(floor, -60 / tilt)
     return None
 
@@ -241,11 +255,13 @@ def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: floa
     E[(1 - e^(epsilon - loss))+] by at most e M e^(-tilt epsilon), M the moment.
     """
     log_moment = _log_moment(steps, tilt, width)
+    # Any of these gives a bound (Chernoff); the best of a few lies near the best of all.
     tails = [k / spread for k in (0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12)]
     out = -math.log(_OUTSIDE)
     high = min((_log_moment(steps, tilt + s, width) - log_moment + out) / s for s in tails)
     low = max(-(_log_moment(steps, tilt - s, width) - log_moment + out) / s for s in tails)
     first = math.floor(low / width)
+    # Not <= with the sides exchanged: NaN must be refused too.
     if not (high - low) / width < MOST_POINTS:
         return None
     size = next_fast_len(math.ceil((high - low) / width) + 4, real=True)
@@ -253,8 +269,11 @@ def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: floa
     for step in steps:
         place = step.first + np.arange(len(step.masses))
         tilted = step.masses * np.exp(tilt * width * place - step.moments(tilt, width)[0])
+        # Circular: what passes the end of the window comes in
+        # at its beginning, and the roll restores the order.
         folded = np.bincount(place % size, weights=tilted, minlength=size)
         spectrum *= np.fft.rfft(folded) ** step.count
+    # The transform leaves small negative numbers where the law is zero.
     law = np.roll(np.fft.irfft(spectrum, size), -(first % size)).clip(min=0.0)
     losses = (first + np.arange(size)) * width
     centre = (low + high) / 2
@@ -285,6 +304,7 @@ def _loss(x: float, rate: float, sigma: float) -> float:
     exponent = (2 * x - 1) / (2 * sigma * sigma)
     if rate >= 1:
         return exponent
+    # The same value without e^exponent, which would overflow.
     if exponent > 30:
         return exponent + math.log(rate) + math.log1p((1 - rate) / rate * math.exp(-exponent))
     return math.log1p(rate * math.expm1(exponent))
@@ -303,10 +323,12 @@ def _step(
     the upper end.
     """
     low, high = _range(rate, sigma, reach, added)
+    # One point more at either end, so that every loss lies between two grid points.
     first, last = math.floor(max(low, floor) / width) - 1, math.ceil(high / width) + 1
     edges = np.arange(first, last + 1) * width
     losses = -edges if added else edges
     if rate >= 1:
+        # Where the loss is that of a grid point: the inverse of ``_loss``.
         cuts = losses * sigma**2 + 0.5
     else:
         reached = np.maximum(np.expm1(np.minimum(losses, 700.0)) + rate, 0.0)
@@ -319,6 +341,7 @@ def _step(
 
     def between(mean: float) -> np.ndarray:
         a, b = (left - mean) / sigma, (right - mean) / sigma
+        # By the tails on the side where they are small: a difference of numbers near 1 would lose its digits.
         mass: np.ndarray = np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)).clip(min=0.0)
         return mass
 
@@ -327,6 +350,8 @@ def _step(
     own, other = (absent, mixed) if added else (mixed, absent)
     inexact = 2e-14 / (width * sigma)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The share u of the upper end solves own (1 - u) e^-a
+        # + own u e^-(a + width) = other, a the lower end.
         upper = (1 - other[1:] / own[1:] * np.exp(edges[:-1])) / -math.expm1(-width)
     upper = np.clip(np.nan_to_num(upper, nan=1.0, posinf=1.0, neginf=0.0) + inexact / width, 0.0, 1.0)
     own = own * (1 + inexact)

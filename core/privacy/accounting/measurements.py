@@ -92,6 +92,8 @@ class Measurements:
         """Keep a copy of the answer that a paid read has just given. ``noise``: the scale of Laplace noise,
         or Gaussian noise."""
         scale, law = (noise.deviation, GAUSSIAN) if isinstance(noise, Normal) else (noise, LAPLACE)
+        # Decided by sizes alone, which are public or paid for:
+        # which answers are kept says nothing of the others.
         fits = values.size <= min(MOST_VALUES, self._room)
         if fits:
             self._room -= values.size
@@ -109,5 +111,6 @@ def deviation(scale: Fraction) -> float:
 
     P(X = k) is proportional to q^|k| with q = exp(-1/scale), so that the variance is 2 q / (1 - q)^2.
     """
+    # q = e^(-1/scale), by expm1: 1 - q would lose its digits where the scale is large.
     rate = float(1 / scale)
     return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)

@@ -134,6 +134,7 @@ class _Purse:
         if self.curve is None:
             return False
         spent = accountant.counted_curve(self.spent + Counter([event]), ORDERS)
+        # A float sum of what was planned may end a little above it: the plan's cost has this slack in it.
         if not (spent <= self.curve * (1 + accountant.SLACK / 10)).all():
             return False
         self.spent[event] += 1
@@ -231,6 +232,7 @@ class Meter:
             check_text(purpose, "purpose")
             entry = TranscriptEntry(len(self._transcript), edge_type, step, event, purpose, group, branch)
             if not self._take(entry):
+                # It stays closed: a generator that overran its plan may be wrong about more than this read.
                 self._closed = True
                 raise PlanExceeded(
                     f"the plan does not cover {purpose!r} on {edge_type!r}, step {step}",
@@ -238,6 +240,8 @@ class Meter:
                     step=step,
                     purpose=purpose,
                 )
+            # Recorded before it is listed, and before it draws:
+            # what a crash leaves is never less than what was read.
             try:
                 self._recorder.record(entry)
             except BaseException:
@@ -252,9 +256,13 @@ class Meter:
     def _take(self, entry: TranscriptEntry) -> bool:
         if entry.group is not None and entry.branch is not None:
             key = (entry.group, entry.branch)
+            # Branches are paid for in pure epsilon alone: a maximum
+            # over curves would need the branches known at once.
             pure = pure_nano_epsilon(entry.event)
             if pure is None or pure > self._branches.get(key, 0):
                 return False
+            # A branch pays for its group's own cell: its data
+            # and no other are what the branches are disjoint in.
             paid_by = self._transcript[entry.group]
             if (paid_by.edge_type, paid_by.step) != (entry.edge_type, entry.step):
                 return False
@@ -271,6 +279,7 @@ class Meter:
 
 def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
     """Check that the transcript fits the plan. PlanExceeded otherwise, InvalidInput when out of sequence."""
+    # By the meter itself, so that what passes a check and what passed a fit cannot differ.
     meter = Meter(plan, MemoryRecorder())
     for expected, entry in enumerate(transcript):
         if entry.sequence != expected or (entry.group is None) != (entry.branch is None):

@@ -157,6 +157,7 @@ class PrivacyPlan:
     apart: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        # Without delta nothing is converted: equal plans have equal digests, whatever accountant was named.
         object.__setattr__(
             self, "accountant", Accountant(self.accountant) if self.delta_atto else Accountant.RENYI
         )
@@ -247,6 +248,8 @@ class PrivacyPlan:
     @cached_property
     def _events(self) -> Mapping[int, Event]:
         """Event objects of the allotments by identity, each once."""
+        # The plan keeps the objects, so that an id stays theirs;
+        # hashing each event would cost more than it saves.
         return {id(allotment.event): allotment.event for allotment in self.allotments}
 
     @cached_property
@@ -293,9 +296,11 @@ class PrivacyPlan:
 
     def _approximate_nano_epsilon(self) -> int:
         if self.unit in (Unit.EDGE, Unit.EVENT):
+            # Cells that spend alike are converted once.
             cells = set(self.cells.values())
             return max(accountant.cell_nano_epsilon(cell, self.delta_atto, self.accountant) for cell in cells)
         by_curves = accountant.nano_epsilon(self._curve(ORDERS), self.delta_atto)
+        # Losses need one list of events; under w-event every window has another.
         if self.unit in (Unit.PAIR, Unit.NODE) and self.accountant is Accountant.PRIVACY_LOSS:
             everything = [allotment.event for allotment in self.allotments]
             return min(by_curves, accountant.loss_nano_epsilon(everything, self.delta_atto) or by_curves)
@@ -309,6 +314,8 @@ class PrivacyPlan:
         """
         curves = {key: accountant.cell_curve(events, orders) for key, events in self.cells.items()}
         result = []
+        # The maximum at each order by itself: it bounds the
+        # curve of every cell and window, whichever is dearest.
         for column in range(len(orders)):
             sums = {key: float(curve[column]) for key, curve in curves.items()}
             result.append(_by_unit(sums, self.unit, self.window, self.steps)[0])
@@ -348,6 +355,7 @@ class PrivacyPlan:
     @cached_property
     def _digest(self) -> str:
         """SHA-256 of the canonical JSON, hashed as it is written: no text of all cells is ever held."""
+        # Keys are sorted: the rows stand between these two halves.
         before, after = _canonical(self._named([])).split(_NO_ROWS)
         digest = hashlib.sha256(f'{before}"allotments":['.encode())
         events = {key: _canonical(to_json(event)) for key, event in self._events.items()}
@@ -410,6 +418,7 @@ class PrivacyPlan:
 def _known(rest: Any, delta: Any) -> bool:
     """Tell whether a plan has no more than what is written only where it is not the default."""
     chosen, apart = rest.get("accountant"), rest.get("apart")
+    # A default that is written out would give one plan two texts, and two digests.
     return (
         rest.keys() <= {"accountant", "apart"}
         and ("accountant" not in rest or (chosen == Accountant.PRIVACY_LOSS.value and bool(delta)))
@@ -447,6 +456,7 @@ def _by_unit(
         case Unit.PAIR | Unit.NODE:
             return sum(sums.values()), per_step, untimed
         case Unit.W_EVENT:
+            # One edge without time may change beside one edge in each step of the window (privacy.md 1).
             assert window is not None
             return untimed + _dearest_window(per_step, window), per_step, untimed
         case _:
@@ -454,6 +464,7 @@ def _by_unit(
 
 
 def _dearest_window(per_step: Sequence[Any], window: int) -> Any:
+    # The sum slides, one step in and one out, whatever the window's length.
     running = sum(per_step[:window])
     dearest = running
     for t in range(window, len(per_step)):

@@ -65,6 +65,7 @@ def question_of(
         raise InvalidInput(f"features are a matrix of {others} rows", field="features")
     limits.check_values(rows * values.shape[1], field="features")
     values = values.astype(np.float64)
+    # 1e-6 of room for rows of length 1 that float32 has rounded.
     if not np.isfinite(values).all() or (np.square(values).sum(axis=1) > 1 + 1e-6).any():
         raise InvalidInput("features are finite rows of L2 norm at most 1", field="features")
     sigma = positive_fraction(noise_multiplier, "noise_multiplier")
@@ -81,11 +82,13 @@ def scale_of(squared: Fraction) -> tuple[int, int]:
     its square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST, or
     length one below a step.
     """
+    # The finest grid on which the noise stays within what the sampler takes.
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
     if radius < 1:
         raise NotAccepted(
             "so much noise has no grid: let the read have a larger share", field="noise_multiplier"
         )
+    # The root rounded up, in integers: isqrt by itself rounds down.
     scale = math.isqrt(math.ceil(squared * radius**2) - 1) + 1
     if scale < FINEST:
         raise InvalidInput("so little noise cannot be accounted for", field="noise_multiplier")
@@ -94,10 +97,12 @@ def scale_of(squared: Fraction) -> tuple[int, int]:
 
 def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
     """Cut the rows to grid steps, towards zero. One that is still too long is cut by a step or two more."""
+    # Towards zero: cutting makes no row longer.
     points: np.ndarray = np.trunc(values * radius).astype(np.int64)
     for _ in range(2):
         long = np.square(points).sum(axis=1) > radius**2
         points[long] = np.trunc(points[long] * (1 - 2e-6)).astype(np.int64)
+    # Zero is short enough whatever the floats did; the lengths are compared in integers.
     points[np.square(points).sum(axis=1) > radius**2] = 0
     return points
 
@@ -122,6 +127,7 @@ def noisy_sums(cells: Sequence[Cell], question: Aggregation, *, rng: Generator |
     if question.side == "both":
         here, there = np.concatenate([source, target]), np.concatenate([target, source])
     ones = np.ones(len(here), dtype=np.int64)
+    # Equal pairs add up in it: a neighbour counts as often as it is linked.
     links = sp.csr_matrix((ones, (here, there)), shape=(question.rows, columns))
     sums = np.asarray(links @ question.points, dtype=np.int64)
     noisy = samplers.add_discrete_gaussian_wide(

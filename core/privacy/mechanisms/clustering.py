@@ -44,6 +44,7 @@ class Damping:
     def ends(self) -> int:
         """Bound what an edge's own ends change the sum. It is the most that these two do. See
         :func:`damped_clustering`."""
+        # E = 2 ceil(2U / D) of the proof; -(-a // b) is the ceiling of a / b in integers.
         return 2 * -(-2 * self.unit // self.degree)
 
 
@@ -56,6 +57,7 @@ def damping_of(nodes: int, degree: int) -> Damping:
         raise NotAccepted(f"damping lies in {LEAST_DAMPING}..{MOST_DAMPING}", field="damping")
     pairs = max(1, nodes * (nodes - 1) // 2)
     power = FINEST
+    # At most C(n, 2) triangles at a node, times U, must fit in int64.
     while power > COARSEST and pairs * (degree * (degree - 1) // 2) * 2**power > LIMIT:
         power -= 1
     if pairs * (degree * (degree - 1) // 2) * 2**power > LIMIT:
@@ -97,7 +99,9 @@ def damped_clustering(
     only between nodes whose own sums exceed the largest found so far.
     """
     start, others, order = rows_by_degree(source, target, nodes)
+    # Rows stand in the order of degrees, counts from before in that of nodes.
     found = triangles_in_rows(start, others) if at_nodes is None else at_nodes[order]
+    # Rounded down node by node: the proof bounds differences of such floors.
     whole = int((found * damping.unit // _pairs(np.diff(start), damping)).sum())
     return whole, rung_of(start, others, damping)
 
@@ -105,6 +109,7 @@ def damped_clustering(
 def rung_of(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
     """Compute the first rung's width I_0. See :func:`damped_clustering`; it is that of rows of neighbours, in
     any order, and where each begins. Private, exact."""
+    # w(x) = ceil(U / C(m_x, 2)) of the proof.
     weight = -(-damping.unit // _pairs(np.diff(start), damping))
     ahead = _weighed(start, others, weight)
     return damping.ends + int(_largest_sum(start, others, weight, ahead, np.argsort(-ahead)))
@@ -114,6 +119,7 @@ def rung_at_hubs(start: np.ndarray, others: np.ndarray, damping: Damping) -> int
     """Bound the rung's width at pairs with a hub. It is no more than :func:`rung_of`, mostly the same: of the
     few pairs with a node whose neighbours weigh the most. Not for noise, but for how far it reached. O(n log
     n + m + their paths)."""
+    # w(x) of the proof, as in ``rung_of``.
     weight = -(-damping.unit // _pairs(np.diff(start), damping))
     order = np.argsort(-_weighed(start, others, weight))[:FIRST_NODES]
     return damping.ends + int(_sum_of_first(start, others, weight, order, _room(len(start) - 1)))

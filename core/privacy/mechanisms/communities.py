@@ -54,6 +54,8 @@ def exponential_pass(
     check_nano_epsilon(nano_epsilon)
     order = check_order(order, adjacency.shape[0])
     _, compact = np.unique(labels, return_inverse=True)
+    # In lowest terms, so that products with scores pass 2^62 as late as
+    # can be. kappa = epsilon / 2, since both ends of an edge see it once.
     shared = math.gcd(nano_epsilon, 2 * NANO)
     moved = _pass(
         adjacency.indptr.astype(np.int64),

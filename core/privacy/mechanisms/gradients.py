@@ -142,6 +142,7 @@ class DpSgdSession:
         self._size = sum(p.numel() for p in self._trained.values())
         if not 1 <= self._size <= MAX_PARAMETERS:
             raise InvalidInput(f"a module has 1 to {MAX_PARAMETERS} trainable values", field="module")
+        # A parameter that it does not hold would never move; another would move by what no noise covers.
         held = {id(p) for group in optimiser.param_groups for p in group["params"]}
         if held != {id(p) for p in self._trained.values()}:
             raise InvalidInput("the optimiser holds the module's trainable parameters", field="optimiser")
@@ -151,10 +152,13 @@ class DpSgdSession:
         require_float32(self._device)
         if self._device.type != "cpu":
             require_covered([tuple(p.shape) for p in self._trained.values()])
+        # Cut shorter than the radius by what a row's place in the batch may add.
         self._longest = self._radius - place_slack(self._radius, self._device.type, self._size)
         if self._longest < 1:
             raise PrivacyViolation("the noise is so large for so many parameters that no gradient has room")
+        # Rounded up: no less noise than is paid for.
         self._scale = math.ceil(sigma * self._radius)
+        # Rounded down, and exactly, since the rate is a fraction: no edge is kept oftener than is paid for.
         self._threshold = np.uint64(min(_WORD - 1, int(training.rate * _WORD)))
         self._all = training.rate == 1
         self._block = max(1, min(MAX_CHUNK, BLOCK_VALUES // self._size))
@@ -199,8 +203,10 @@ class DpSgdSession:
             if public is not None:
                 extra = self._sum(loss, public, len(public[0]))
                 total = extra if total is None else total + extra
+        # Where nothing was sampled the noise goes out by itself: a step without edges looks like any other.
         start = np.zeros(self._size, np.int64) if total is None else total.cpu().numpy()
         self._apply(samplers.add_discrete_gaussian_wide(rng, start, self._scale))
+        # The raw edges are let go with the last step.
         if self.remaining == 0:
             self._edges = None
 
@@ -225,6 +231,7 @@ class DpSgdSession:
             kept = np.arange(len(edges))
         else:
             kept = np.flatnonzero(rng.integers(0, _WORD, size=len(edges), dtype=np.uint64) < self._threshold)
+        # A secret, uniform order: one edge more moves one other row's place at most.
         kept = rng.permutation(kept)
         return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])
 
@@ -238,6 +245,7 @@ class DpSgdSession:
         seed = _seed(rng)
         with self._seeded(_seed(rng)):
             rows = [part.to(device) for part in _tensors(examples(pairs), len(pairs))]
+        # Both times with the same seed, and the same coins for all rows: only the places differ.
         with self._seeded(seed):
             here = self._gradients(loss, rows, coins="same")
         with self._seeded(seed):
@@ -257,6 +265,7 @@ class DpSgdSession:
 
     def _public_pairs(self, rng: entropy.Generator) -> Sampled:
         """Draw a chunk of pairs, uniform over the cells and over the pairs of each: no edge enters them."""
+        # Inside one type a pair needs two nodes, between two types one of each.
         sides = [side for side in enumerate(self._sides) if min(side[1][:2]) > side[1][2]]
         if not sides:
             return Sampled(*(np.empty(0, np.int64) for _ in range(3)))
@@ -280,6 +289,7 @@ class DpSgdSession:
             flat = self._gradients(loss, rows)
             for begin in range(0, filled, self._block):
                 points = self._on_grid(flat[begin : begin + self._block])
+                # Without the rows that only fill the batch.
                 total += points[: filled - begin].sum(0).to(torch.int64)
         return total
 
@@ -325,8 +335,11 @@ class DpSgdSession:
         points = flat.to(torch.float64, copy=True)
         norms = torch.linalg.vector_norm(points, dim=1)
         finite = torch.isfinite(norms)
+        # In grid steps: the clip is ``_longest`` long, a row
+        # beyond it is cut to that, a shorter one keeps its share.
         scale = torch.where(finite, self._longest / norms.clamp(min=self._clip), 0.0)
         points.mul_(scale.unsqueeze(1)).trunc_().nan_to_num_(0.0).clamp_(-self._radius, self._radius)
+        # Once more in whole numbers, which decide: a row that floats left too long becomes zero.
         fits = (torch.linalg.vecdot(points, points) <= self._longest**2) & finite
         return points.mul_(fits.unsqueeze(1))
 

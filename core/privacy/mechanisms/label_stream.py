@@ -57,6 +57,7 @@ class LabelStream:
 def split(nano_epsilon: int, rule: LabelRule) -> tuple[int, int]:
     """Split epsilon between forward and backward reading. These are the two inside the core; they sum to the
     whole."""
+    # One nano-epsilon at least for either: neither reading may be free.
     first = min(max(1, int(nano_epsilon * rule.forward_share)), nano_epsilon - 1)
     return first, nano_epsilon - first
 
@@ -111,9 +112,11 @@ def stream(
     """
     first, second = split(nano_epsilon, rule)
     nodes = cell.source_count
+    # For all entries, before the first node is visited.
     noise = np.concatenate(
         [_noise(rule.core, rule.groups, first), _noise(nodes - rule.core, rule.groups, nano_epsilon)]
     )
+    # Both readings' noise together; discrete Laplace noise of scale b has a variance of 2 b^2 at most.
     variance = 2 * (NANO / first) ** 2 + 2 * (NANO / second) ** 2
     start, others = label_kernels.neighbours(cell.source, cell.target, nodes)
     labels, first_rows, second_rows = label_kernels.run(

@@ -66,6 +66,7 @@ def climbed(
     check_nano_epsilon(nano_epsilon)
     if not 0 <= first <= MAX_WIDTH or not 1 <= step <= MAX_STEP:
         raise InvalidInput("a rung is too wide to be drawn from", field="nodes")
+    # q = exp(-epsilon / 2) in lowest terms: the kernel's products stay small.
     shared = math.gcd(nano_epsilon, 2 * NANO)
     numerator, denominator = nano_epsilon // shared, 2 * NANO // shared
     rng = rng or entropy.noise_generator()
@@ -74,6 +75,7 @@ def climbed(
         return value
     widened = rung - 1 if growth is None else min(growth, rung - 1)
     inner, width = reached(first, step, growth, rung - 1), first + step * widened
+    # One draw for both: its parity decides the side, its half the place.
     place = int(below(rng, 2 * width))
     offset = inner + 1 + place // 2
     return max(-LIMIT, min(LIMIT, value + (offset if place % 2 else -offset)))
@@ -82,6 +84,7 @@ def climbed(
 def reached(first: int, step: int, growth: int | None, rungs: int) -> int:
     """Sum how far widening rungs reach on one side. It is the sum of first + step min(s, growth) for s <
     rungs."""
+    # 0 + 1 + ... while rungs widen; from ``growth`` rungs on each is as wide as the last.
     growing = rungs if growth is None else min(rungs, growth)
     whole = rungs * first + step * (growing * (growing - 1) // 2)
     return whole if growth is None else whole + step * growth * (rungs - growing)

@@ -72,15 +72,19 @@ def largest(
     check_keep(shape, keep, nano_epsilon)
     rng = rng or entropy.noise_generator()
     # numerator <= 2^20 * 10^9 < 2^50: the kernels' bounds hold
+    # One nano-epsilon is spared for the coins of absent slots (see the proof).
     scale = Fraction(RESOLUTION * NANO, nano_epsilon - 1)
     taken = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
+    # Ten standard deviations and 100 more than what is kept.
     candidates = _SPARE * (math.isqrt(keep) + _SPARE) + keep
+    # Where about as many would pass anyhow, drawing a value for every slot costs no more.
     if shape.slots <= _DENSE * candidates:
         keys, values = _every(taken, shape, scale, rng)
     else:
         keys, values = _passing(taken, shape, scale, candidates, rng)
     order = np.argsort(keys)  # so that nothing below depends on which keys were edges
     keys, values = keys[order], values[order]
+    # Equal values are decided by lot: the order of keys would prefer small numbers of nodes.
     lots = rng.integers(0, WORD, size=len(keys), dtype=np.uint64)
     best = np.sort(keys[np.lexsort((lots, -values))[:keep]])
     return np.divmod(best, shape.target_count)
@@ -107,6 +111,7 @@ def _passing(
     high = edges >= threshold
     # Coins on all slots; those of present edges are thrown away, which leaves the others as they are.
     nothing = np.empty(0, dtype=np.int64)
+    # ``drop`` is 1, the least that there is: no edge is present that could go.
     s, t = flip(nothing, nothing, shape, Flips(add, 1), rng=rng)
     absent = s * shape.target_count + t
     if len(taken):
@@ -129,6 +134,7 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
     with localcontext(prec=60):
         rate = Decimal(scale.denominator) / scale.numerator
         room = 1 + (-rate).exp()
+        # Rounded down: no fewer pass than are wanted.
         threshold = int(-(room * candidates / shape.slots).ln() / rate)
         q = (-rate * threshold).exp() / room * WORD * (1 + Decimal("1e-50"))
         flips = Flips(int(q.to_integral_value(ROUND_CEILING)), 1)

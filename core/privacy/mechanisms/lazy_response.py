@@ -77,6 +77,7 @@ def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape
     ``noisy_count`` is the count with discrete Laplace noise of scale sensitivity / epsilon, which lies more
     than t below it with probability at most exp(-t epsilon / sensitivity).
     """
+    # The t at which exp(-t epsilon / sensitivity) is 2^-64.
     tail = math.ceil(_TAIL * sensitivity * NANO / nano_epsilon)
     return min(max(noisy_count, 0) + tail, shape.slots)
 
@@ -111,6 +112,7 @@ def bits(
     """Work out y of the named slots (canonical: undirected with source < target); bool. O(slots log m)."""
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     place = np.searchsorted(edge, keys)
+    # A key behind the last one finds -1, which is no key.
     present = np.append(edge, -1)[place] == keys
     answers: np.ndarray = present ^ _flips(
         prf_key, np.uint64(flips.add), np.asarray(source), np.asarray(target)

@@ -82,11 +82,13 @@ def discrete_gaussian(
         return _opendp_noise("gaussian", _root_above(variance), values)
     floor_sigma = math.isqrt(variance.numerator // variance.denominator)
     if floor_sigma >= _NARROW_SIGMA:
+        # Rounded up to an integer, for which the wide sampler is made.
         sigma = floor_sigma if floor_sigma**2 == variance else floor_sigma + 1
         return _by_threads(
             lambda own, part: samplers.add_discrete_gaussian_wide(own, part, sigma), values, rng
         )
     t = floor_sigma + 1
+    # a / b is the variance rounded up, on the finest grid whose products stay below 2^62.
     b = max(1, _WORK // (t * t))
     a = math.ceil(variance * b)
     return _by_threads(lambda own, part: samplers.add_discrete_gaussian(own, part, a, b, t), values, rng)
@@ -136,12 +138,14 @@ def _checked(values: np.ndarray) -> np.ndarray:
 def _float_above(exact: Fraction) -> float:
     """Return the smallest convenient float that is not below ``exact``."""
     value = float(exact)
+    # The nearest float may lie below the fraction: one step up, so that noise is no less than asked.
     return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
 def _root_above(variance: Fraction) -> float:
     """Return a float whose square is not below ``variance``."""
     root = math.sqrt(_float_above(variance))
+    # The root is rounded as well: up until its square is enough.
     while Fraction(root) ** 2 < variance:
         root = math.nextafter(root, math.inf)
     return root

@@ -63,6 +63,7 @@ def packed(triples: np.ndarray, nodes: int, tau: int) -> int:
     """
     if not len(triples):
         return 0
+    # Only nodes in more than tau triangles bind: a triangle that touches none of them counts in full.
     full = np.bincount(triples.ravel(), minlength=nodes) > tau
     touched = full[triples]
     free = int((~touched.any(axis=1)).sum())
@@ -96,7 +97,9 @@ def _optimum(kinds: np.ndarray, copies: np.ndarray, rows: int, tau: int) -> floa
         if found.x is None:
             continue
         packing = np.clip(found.x, 0, copies)
+        # Solvers pass a bound by their tolerance: scaled down, every row holds, and the packing is feasible.
         packing /= max(1.0, float((matrix @ packing).max()) / tau)
+        # Any prices y >= 0 bound the optimum from above (weak duality), wherever the solver has stopped.
         price = np.maximum(-found.ineqlin.marginals, 0)
         above = tau * price.sum() + (copies * np.maximum(1 - matrix.T @ price, 0)).sum()
         if above - packing.sum() <= GAP:

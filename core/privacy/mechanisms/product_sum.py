@@ -65,6 +65,7 @@ def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
         for cell in edges.groups():
             for begin in range(0, cell.count, CHUNK):  # products below 2^42: a chunk's sum stays below 2^61
                 part = slice(begin, begin + CHUNK)
+                # Python's integers: what chunks add up to may pass 2^63.
                 total += int((cut[cell.source[part]] * cut[cell.target[part]]).sum())
         return np.array([total // unit], dtype=np.int64)
 

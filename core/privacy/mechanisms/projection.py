@@ -92,6 +92,7 @@ def mutual_pairs(items: Items) -> Items:
     low, high = np.minimum(items.source, items.target), np.maximum(items.source, items.target)
     order = np.lexsort((high, low, items.step))
     pairs = Items(low[order], high[order], items.step[order])
+    # A pair that stands twice in a step has an arc each way: either arc by itself stands once.
     again = np.ones(max(len(order) - 1, 0), dtype=bool)
     for column in pairs:
         again &= column[1:] == column[:-1]
@@ -110,6 +111,7 @@ def kept_items(
     ``caps``: of each copy of a node. ``copies``: which copies an item joins, at its source and its target.
     """
     order = np.argsort(ranks_of(items, key), kind="stable")
+    # Each copy of a node is an end of its own: the copy times the nodes, plus the node's number.
     one, other = copies[0] * nodes + items.source, copies[1] * nodes + items.target
     if len(caps) <= 2:
         return kept_in_order(one, other, order, np.repeat(np.asarray(caps, np.int64), nodes))
@@ -266,6 +268,7 @@ def pair_counts(pairs: np.ndarray, thetas: Sequence[int], bound: int | None) -> 
     near = np.zeros((len(of), classes), dtype=bool)
     np.put_along_axis(near, of, True, axis=1)
     caps = np.array(thetas, dtype=np.int64)
+    # Replaced, a person goes from row i to a row j: what it may move lies in the classes of both.
     moved = max(int(((near[i] | near[i:]) @ caps).max()) for i in range(len(of)))
     if bound is not None:
         moved = min(moved, 2 * bound)

@@ -50,6 +50,7 @@ def flip(
     check_size(shape, flips)
     edges = len(source)
     drop = np.uint64(flips.drop)
+    # An edge goes where its 64 bits lie below ``drop``: with probability drop / 2^64, exactly.
     stays = _by_chunk(edges, np.bool_, lambda part: _words(rng, part.stop - part.start) >= drop)
     taken = _by_chunk(edges, np.uint64, lambda part: _ranks(source[part], target[part], shape))
     taken = sorted_keys(taken).view(np.int64)
@@ -62,6 +63,7 @@ def flip(
     del taken
     keys = _keys((source, target, stays), chosen, shape)
     del chosen
+    # Sorted, so that the order follows from the set and not from which slots were edges.
     ends = np.divmod(sorted_keys(keys), np.uint64(shape.target_count))
     return ends[0].view(np.int64), ends[1].view(np.int64)
 
@@ -110,7 +112,9 @@ def _ranks(source: np.ndarray, target: np.ndarray, shape: Shape) -> np.ndarray:
     if not shape.edge_type.homogeneous:
         return s * shape.target_count + t
     if shape.undirected:
+        # Pairs s < t in the order of t: t (t - 1) / 2 of them have a smaller one.
         return t * (t - 1) // 2 + s
+    # A row has no slot for the loop: what stands behind the diagonal moves up by one.
     return s * (shape.target_count - 1) + t - (t > s)
 
 
@@ -184,12 +188,14 @@ class _Binomial:
     def __init__(self, size: int, threshold: int) -> None:
         scale = 2 * _BITS  # guard digits: the products below lose less than 2^-2000 in all
         p = Fraction(threshold, WORD)
+        # P(0) = (1 - p)^size, from which each next mass follows.
         none = _power((WORD - threshold) * 2 ** (scale - 64), size, scale)
         cumulative, mass, total = [], none, none
         for k in range(size + 1):
             cumulative.append(min(total, 2**scale) >> _BITS)
             if k == size or total >= 2**scale - 2 ** (scale - _BITS):
                 break
+            # P(k + 1) = P(k) (size - k) p / ((k + 1) (1 - p)).
             mass = mass * (size - k) * p.numerator // ((k + 1) * (p.denominator - p.numerator))
             total += mass
         if len(cumulative) > size:

@@ -13,6 +13,7 @@ from core.kernels.decorator import kernel
 from core.privacy import entropy
 
 KEY_BYTES = 16
+# The paper's constants: "somepseudorandomlygeneratedbytes" in ASCII.
 _START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 _SIXTEEN, _THIRTY_TWO, _SIXTY_FOUR = np.uint64(16), np.uint64(32), np.uint64(64)
 _LAST = np.uint64(0xFF)

@@ -36,6 +36,7 @@ def cut(length: int, least: int) -> Sequence[tuple[int, int]]:
     threads = job_threads()
     count = 1 if threads == 1 else max(1, min(threads * PIECES_A_THREAD, length // least))
     count = max(count, -(-length // MOST_PIECE))
+    # Cut in whole numbers: no gaps, and lengths that differ by one at most.
     return [(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 

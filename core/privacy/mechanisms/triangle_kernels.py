@@ -49,6 +49,7 @@ def rows_by_degree(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Renumber nodes by descending degree, and list neighbours. Returned are the rows of neighbours: where
     each begins, and all of them, sorted; and the old number of each node."""
+    # The densest come first: a walk along a sorted row ends at the first node of too high a number.
     order = np.argsort(-degrees_of(source, target, nodes), kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
     rank[order] = np.arange(nodes, dtype=np.int32)

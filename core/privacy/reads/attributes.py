@@ -75,14 +75,17 @@ class PrivateAttributes:
         limits.check_values(self._table.count * width, "noisy rows", field="width")
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
         radius, scale = scale_of(sigma**2)
+        # Charged before a column is touched.
         self._meter.charge(rows_of(self._kind.name), None, GaussianEvent(sigma), purpose)
         projected = np.zeros((self._table.count, width))
+        # A fixed public stream: the projection is no secret, and the same in every release.
         signs = entropy.public_generator(0)
         for each in named:
             if each.name in self._table.attributes:
                 values = _numbers(self._table.attributes[each.name])
                 projected += values @ (2.0 * signs.integers(0, 2, (values.shape[1], width)) - 1)
         length = np.sqrt(np.square(projected).sum(axis=1, keepdims=True))
+        # 1e-12 keeps a row of zeros one.
         projected = np.nan_to_num(projected / np.maximum(length, 1e-12), posinf=0.0, neginf=0.0)
         points = on_grid(projected, radius)
         noisy = samplers.add_discrete_gaussian_wide(rng or entropy.noise_generator(), points.ravel(), scale)
@@ -93,4 +96,5 @@ def _numbers(column: np.ndarray | pa.Array) -> np.ndarray:
     """Convert the column to float64 (n, d); what is missing or not finite is 0, and nothing overflows."""
     values = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column
     numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    # At 1e30 squares, and sums of them, are still finite.
     return np.clip(np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0), -1e30, 1e30)

@@ -118,6 +118,7 @@ class BetweenSteps:
     ) -> int:
         check_nano_epsilon(nano_epsilon)
         relation = self._shape.edge_type.name
+        # First what was set aside: a read that lacks it must not be charged to this step.
         self._aside.take(relation, self._step - 1, nano_epsilon)
         self._meter.charge(relation, self._step, Pure(nano_epsilon, f"discrete_laplace/{name}"), purpose)
         value = np.array([count(*self._cells())], dtype=np.int64)
@@ -134,6 +135,7 @@ def kept_edges(before: Cell, now: Cell) -> int:
     """Count the edges that both cells have."""
     width = max(int(each.target.max(initial=0)) for each in (before, now)) + 1
     one, other = (each.source.astype(np.int64) * width + each.target for each in (before, now))
+    # Canonical cells have each edge once.
     return len(np.intersect1d(one, other, assume_unique=True))
 
 

@@ -32,12 +32,14 @@ def mixed_in_parts(
         for group in cell.groups():
             queries.tally(ends, group.source)
             queries.tally(ends, group.target)
+    # Only nodes with more edges than the cap need an order; their ends are spread over files, nodes in a row.
     begins = np.cumsum(np.where(ends > cap, ends, 0))
     last = np.full((2, len(groups)), np.iinfo(np.int64).max)  # priority and place of the last that counts
     with TemporaryDirectory(dir=graph.folder) as scratch:
         paths = [Path(scratch) / str(file) for file in range(1 + int(begins.max(initial=0)) // FILE_ENDS)]
         for source, target, order in _ordered(cells, rng):
             nodes = np.stack([source, target], axis=1).ravel()
+            # Ends stand in pairs: entry i belongs to edge i // 2.
             full = np.flatnonzero(ends[nodes] > cap)
             entries = np.stack([nodes[full], order[:, full // 2][0], order[:, full // 2][1]], axis=1)
             file = begins[nodes[full]] // FILE_ENDS
@@ -47,12 +49,16 @@ def mixed_in_parts(
         for path in filter(Path.exists, paths):
             node, priority, place = np.fromfile(path, np.int64).reshape(-1, 3).T
             sort = np.lexsort((place, priority, node))
+            # Every node in a file has more than ``cap`` ends:
+            # its cap-th in the order is the last that counts.
             at = np.flatnonzero(np.diff(node[sort], prepend=-1)) + cap - 1
             last[:, node[sort][at]] = priority[sort][at], place[sort][at]
+    # Set back to where the first walk began: the second draws the same priorities.
     square, rng.bit_generator.state = np.zeros((count, count), np.int64), state
     for source, target, order in _ordered(cells, rng):
         kept = np.ones(len(source), bool)
         for end in (source, target):
+            # By priority, then by place: ties fall as they do in memory.
             kept &= (order[0] < last[0][end]) | ((order[0] == last[0][end]) & (order[1] <= last[1][end]))
         square += by_groups(groups[source[kept]], groups[target[kept]], count, declared.directed)
     return square

@@ -226,10 +226,10 @@ class EdgeValueReads:
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             # Sums of whole numbers below 2^53: exact in floating point, in any order.
-            found = sum(
+            totals = sum(
                 np.bincount(end, weights=score[bin], minlength=nodes) for end in _ends(side, source, target)
             )
-            return np.asarray(found).astype(np.int64)
+            return np.asarray(totals).astype(np.int64)
 
         most = max(1, int(np.abs(score).max()))
         sensitivity = 2 * most if side == "both" else most
@@ -291,6 +291,7 @@ class EdgeValueReads:
         limits.check_values(size)
         name = OF_NUMBERS[name] if self._numbers else name
         event, unit = Pure(nano_epsilon, f"discrete_laplace/{name}"), self._meter.plan.unit
+        # Every cell has paid before a record is looked at.
         for relation in self._together or (self.relation.name,):
             for step in charged_together(unit, self._graph.schema.steps_of(relation)):
                 self._meter.charge(relation, step, event, purpose)
@@ -300,6 +301,7 @@ class EdgeValueReads:
         moved = sensitivity * self.multiplicity
         noisy = mechanisms.discrete_laplace(exact, moved, nano_epsilon)
         given, scale = {"bins": self.bins, **arguments}, Fraction(moved * NANO, nano_epsilon)
+        # Of a pair's steps not all count then: whoever reads the answer needs to know how many do.
         if unit is Unit.PAIR and self.relation.temporal:
             given[MOST_OF_A_PAIR] = self.multiplicity
         self._meter.measurements.keep((self.relation.name, None), name, given, (), scale, noisy, purpose)

@@ -91,6 +91,7 @@ class Kept:
     def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         sensitivity, measure = question
         edges = self._people._paid(nano_epsilon, what, purpose)
+        # Projected once: all questions are asked of the same kept edges, and each pays for itself.
         if self._told is None:
             self._told = self._tell(edges)
         return mechanisms.discrete_laplace(measure(self._told), sensitivity, nano_epsilon)
@@ -102,6 +103,8 @@ class Kept:
             (degrees,) = edges.kept_degrees(self._in_one, nodes, self._caps, self._key)
             return degrees
         items, _ = self._in_one(edges)
+        # An item joins copy 0 at its source and the last copy
+        # at its target: one and the same where undirected.
         kept = projection.kept_items(items, nodes, self._caps, (0, last), self._key)
         ends = np.concatenate([items.source[kept], last * nodes + items.target[kept]])
         return np.bincount(ends, minlength=nodes * len(self._caps)).astype(np.int64)
@@ -235,6 +238,7 @@ class ClassedEdges(Kept):
         nodes = self._people.count
         if isinstance(edges, PartedItems):
             of_classes = edges.kept_degrees(self._of, nodes, self._caps, self._key)
+            # Each kept item was counted at both of its ends.
             return np.array([int(degrees.sum()) // 2 for degrees in of_classes], dtype=np.int64)
         items, classes = self._of(edges)
         kept = projection.kept_items(items, nodes, self._caps, (classes, classes), self._key)

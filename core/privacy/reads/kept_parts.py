@@ -66,6 +66,7 @@ class PartedItems:
             for group in self.groups():
                 items, classes = of(group)
                 ranks = ranks_of(items, key)
+                # The upper 32 bits of a rank, scaled: files are ranges of the order, and nothing overflows.
                 place = classes * files + ((ranks >> _HALF) * np.uint64(files) >> _HALF).astype(np.int64)
                 word = (items.source.astype(np.uint64) << _HALF) | items.target.astype(np.uint64)
                 _append(np.stack([ranks, word], axis=1), place, paths)
@@ -75,8 +76,10 @@ class PartedItems:
                     ranks, word = np.fromfile(path, np.uint64).reshape(-1, 2).T
                     path.unlink()
                     source, target = (word >> _HALF).astype(np.int64), (word & _LOW).astype(np.int64)
+                    # Stable: of equal ranks the first in the parts comes first, as in memory.
                     kept = kept_in_order(source, target, np.argsort(ranks, kind="stable"), room)
                     for end in (source, target):
+                        # What is kept takes room at both ends; the next file begins with what is left.
                         room -= np.bincount(end[kept], minlength=nodes)
                 yield cap - room
 

@@ -118,11 +118,13 @@ class MixingBetween:
             (EDGE_MOVES * times, check_nano_epsilon(edge_nano_epsilon)),
             *[(ROW_MOVES * each.asked.cap, each.asked.nano_epsilon) for each in protected],
         )
+        # Every cell has paid before an edge is looked at.
         for step in charged_together(unit, schema.steps_of(relation.name)):
             self._meter.charge(relation.name, step, Pure(of_edges, MECHANISM), purpose)
         for each, cost in zip(protected, of_rows, strict=True):
             self._meter.charge(rows_of(each.node_type), None, Pure(cost, MECHANISM), purpose)
         table = self._graph.edges[relation.name]
+        # The proof's priorities: uniform, and independent of the graph.
         priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
         ours, theirs = (None if each is None else each.asked.cap for each in sides)
         ends = table.source, table.target

@@ -129,6 +129,8 @@ class NodeValueReads:
         self._meter = meter
         self._together = tuple(together)
         self._kind = graph.schema.node_type_or_every(node_type)
+        # Under NODE a row is part of its person: only rows
+        # of the protected type may be read, and those alone.
         if meter.plan.unit not in EDGE_WISE and not (self._kind.protected and not self._together):
             raise NotAccepted(
                 f"under unit node rows of the protected type are read alone, not those of {node_type!r}",
@@ -160,12 +162,14 @@ class NodeValueReads:
         shape = (count, *(self.bins(name).count for name in attributes))
         if not attributes or len(set(attributes)) != len(attributes):
             raise InvalidInput("name each attribute once, and at least one", field="attributes")
+        # In floating point: a product of many bins would wrap around in int64.
         limits.check_values(int(np.prod(shape, dtype=np.float64)))
         event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
         self._charge_rows(event, purpose)
         places, held = of_node, np.ones(self._count, dtype=bool)
         for name in attributes:
             own = self._places(name)
+            # The -1 of a node without a value spoils its place, which ``held`` leaves out.
             places, held = places * self.bins(name).count + own, held & (own >= 0)
         exact = np.bincount(places[held], minlength=int(np.prod(shape)))
         noisy = mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon)
@@ -202,25 +206,26 @@ class NodeValueReads:
         limits.check_values(int(np.prod(shape, dtype=np.float64)))
         moved, event = moved_by(declared), _event(noise)
         limits.check_sensitivity(moved)
+        # ``moved`` is 2 k: a row moves 2 k cells by 1 each, so that it is the square of the L2 distance too.
         radius, scale = (1, 0) if isinstance(event, Pure) else scale_of(moved * event.noise_multiplier**2)
         self._charge_rows(event, purpose)
         groups = np.zeros(self._count, np.int64) if name is None else grouped(self._places(name), of_bin)
         counted = np.arange(bins.count) != rest
         counts = np.ascontiguousarray(self._counted(declared, groups, shape)[:, :, counted].ravel())
-        found = np.zeros(shape)
+        estimate = np.zeros(shape)
         law: Fraction | Normal = Normal(Fraction(scale, radius))
         if isinstance(event, Pure):
             noisy = mechanisms.discrete_laplace(counts, moved, event.nano_epsilon)
             law = Fraction(moved * NANO, event.nano_epsilon)
         else:
             noisy = samplers.add_discrete_gaussian_wide(entropy.noise_generator(), counts * radius, scale)
-        found[:, :, counted] = noisy.reshape(*shape[:2], -1) / radius
+        estimate[:, :, counted] = noisy.reshape(*shape[:2], -1) / radius
         about = {"attribute": attribute, "bins": bins, "bin_of_zero": rest}
-        for group, own in enumerate(np.rint(found[:, :, counted]).astype(np.int64) if counts.size else ()):
+        for group, own in enumerate(np.rint(estimate[:, :, counted]).astype(np.int64) if counts.size else ()):
             of_group = {} if name is None else {"of": name, "bin_groups": of_bin, "group": group}
             cell = (rows_of(self._kind.name), None)
             self._meter.measurements.keep(cell, VECTORS, about | of_group, (), law, own.ravel(), purpose)
-        return Counted(found, float(law.deviation) if isinstance(law, Normal) else deviation(law))
+        return Counted(estimate, float(law.deviation) if isinstance(law, Normal) else deviation(law))
 
     def _counted(self, declared: Attribute, groups: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """Count the numbers that are not in the bin of 0, of each node the first as many as declared."""
@@ -267,6 +272,7 @@ class NodeValueReads:
         limits.check_values(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
         noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
+        # All cells have paid before an edge or a row is looked at.
         for name in self._together or (relation,):
             for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(name)):
                 self._meter.charge(name, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
@@ -280,6 +286,7 @@ class NodeValueReads:
             table = graph.edges[relation]
             priority = rng.integers(0, capped_parts.PRIORITIES, table.count, dtype=np.int64)
             square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
+        # What lies below the diagonal of an undirected relation is always zero, and needs no noise.
         counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
         noisy = np.zeros((count, count), dtype=np.int64)
         measured = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
@@ -325,6 +332,7 @@ def counted_numbers(
     for place in range(min(shape[1], rows.shape[1])):
         numbers = rows[:, place].astype(np.float64)
         bin_of = bins.places(np.nan_to_num(numbers))
+        # No more than the first ``most`` numbers that are not 0: what one row can move rests on it.
         away = (groups >= 0) & np.isfinite(numbers) & (bin_of != rest) & (used < most)
         used += away
         cells = groups[away] * bins.count + bin_of[away]
@@ -400,6 +408,7 @@ def least_noise(*budgets: tuple[int, int]) -> tuple[int, int, tuple[int, ...]]:
     Returns its two numbers, whose quotient is the noise's scale, and what each budget pays, rounded up.
     """
     moved, nano_epsilon = max(budgets, key=lambda each: Fraction(*each))
+    # At scale b = moved / epsilon a budget whose data move by ``own`` pays own / b, rounded up.
     return moved, nano_epsilon, tuple(-(-own * nano_epsilon // moved) for own, _ in budgets)
 
 
@@ -437,6 +446,7 @@ def among_first(nodes: np.ndarray, cap: int) -> np.ndarray:
     """Mark the first ``cap`` entries of each node. They are first in the order of the array; bool (m,)."""
     by_node = np.argsort(nodes, kind="stable")
     ranked, place = nodes[by_node], np.arange(len(nodes))
+    # Where each node's run begins, carried along the run: the place less that is the rank in it.
     first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))
     kept = np.empty(len(nodes), dtype=bool)
     kept[by_node] = place - first < cap

@@ -121,6 +121,7 @@ class People(Persons):
             return items_in(records), of[places]
 
         bound = self.kind.degree_bound
+        # A person has at most ``bound`` edges, and each of them ``most`` records.
         question = projection.class_counts(thetas, None if bound is None else bound * most)
         return ClassedEdges(self, thetas, key, by_bin, question, "projected edges by value")
 
@@ -150,6 +151,7 @@ class People(Persons):
         classes = np.array(pairs, dtype=np.int64)
 
         def by_pair(table: EdgeTable) -> tuple[Items, np.ndarray]:
+            # Rows are looked at in here alone, which runs once the read is paid for.
             groups = grouped(self._rows(declared[attribute]), of)
             items = items_in(table)
             one, other = groups[items.source], groups[items.target]
@@ -167,6 +169,7 @@ class People(Persons):
         self._require(directed=False, plain=True)
         self._require_together("triangles and values under a bound")
         declared = self.kind.degree_bound
+        # A bound below the declared one would not hold of every graph that the schema admits.
         if declared is None or type(bound) is not int or not declared <= bound <= projection.MAX_THETA:
             raise NotAccepted(
                 f"the schema declares no degree_bound of at most {bound}", field="node_types.degree_bound"

@@ -141,8 +141,9 @@ class PeopleAndThings:
 
         def places(edges: Edges) -> np.ndarray:
             first, active = activity(edges, len(of_step))
-            found = 1 + of_step[np.minimum(first, len(of_step) - 1)] * len(cuts) + _place(cuts, active)
-            return np.where(active > 0, found, 0)
+            # Persons without an edge have no first step; the next line puts them into entry 0.
+            entry = 1 + of_step[np.minimum(first, len(of_step) - 1)] * len(cuts) + _place(cuts, active)
+            return np.where(active > 0, entry, 0)
 
         size = 1 + (int(of_step[-1]) + 1) * len(cuts)
         return self._counted(relation, size, noise, purpose, places)
@@ -196,9 +197,9 @@ class PeopleAndThings:
                 edges, of_step[edges.step], count, bound, radius, pure=isinstance(noise, Pure)
             )
 
-        found, radius = self._noisy(relation, things * count, noise, purpose, points, bound)
+        noisy, radius = self._noisy(relation, things * count, noise, purpose, points, bound)
         full = full_weight(bound, radius, pure=isinstance(noise, Pure))
-        return Noisy(found.values.reshape(things, count) / full, found.deviation / full)
+        return Noisy(noisy.values.reshape(things, count) / full, noisy.deviation / full)
 
     def value_totals(
         self,
@@ -236,14 +237,14 @@ class PeopleAndThings:
             records = numbered(table) if attribute is None else each_alone(table)
             held = {} if records.values is None else records.values.columns
             place = of_bin[bins.places(held.get(bins.attribute.name, np.zeros(0, dtype=np.int32)))]
-            found = self._as_persons(relation, records)
-            grouped = replace(found, thing=of_thing[found.thing], things=rows)
-            column = of_step[found.step] * count + place
+            persons = self._as_persons(relation, records)
+            grouped = replace(persons, thing=of_thing[persons.thing], things=rows)
+            column = of_step[persons.step] * count + place
             return clipped_totals(grouped, column, columns, bound, radius, pure=isinstance(noise, Pure))
 
-        found, radius = self._noisy(relation, rows * columns, noise, purpose, points, bound)
+        noisy, radius = self._noisy(relation, rows * columns, noise, purpose, points, bound)
         full = full_weight(bound, radius, pure=isinstance(noise, Pure))
-        return Noisy(found.values.reshape(rows, -1, count) / full, found.deviation / full)
+        return Noisy(noisy.values.reshape(rows, -1, count) / full, noisy.deviation / full)
 
     def second_moments(
         self,
@@ -273,11 +274,12 @@ class PeopleAndThings:
         width = rows.shape[1]
 
         def points(edges: Edges, radius: int) -> np.ndarray:
+            # z z' is as long as z's length squared: z is cut to the root of R, so that z z' stays within R.
             return summed_moments(edges, rows, clip, math.isqrt(radius))
 
-        found, radius = self._noisy(relation, width * width, noise, purpose, points)
-        matrix = found.values.reshape(width, width) / math.isqrt(radius) ** 2
-        return Noisy((matrix + matrix.T) / 2, found.deviation / math.isqrt(radius) ** 2)
+        noisy, radius = self._noisy(relation, width * width, noise, purpose, points)
+        matrix = noisy.values.reshape(width, width) / math.isqrt(radius) ** 2
+        return Noisy((matrix + matrix.T) / 2, noisy.deviation / math.isqrt(radius) ** 2)
 
     def _counted(
         self,
@@ -292,8 +294,8 @@ class PeopleAndThings:
         def points(edges: Edges, radius: int) -> np.ndarray:
             return np.bincount(places(edges), minlength=size) * radius
 
-        found, radius = self._noisy(relation, size, noise, purpose, points)
-        return Noisy(found.values / radius, found.deviation / radius)
+        noisy, radius = self._noisy(relation, size, noise, purpose, points)
+        return Noisy(noisy.values / radius, noisy.deviation / radius)
 
     def _noisy(
         self,
@@ -312,12 +314,14 @@ class PeopleAndThings:
         limits.check_values(size)
         event: GaussianEvent | Pure
         if isinstance(noise, Pure):
+            # Several steps for each edge: parts of clipped persons lose little on the grid.
             event, radius = noise, 1 if bound == 1 else max(bound, min(MOST_RADIUS, STEPS_OF_AN_EDGE * bound))
             limits.check_sensitivity(2 * radius)
         else:
             event = GaussianEvent(positive_fraction(noise, "noise"))
             radius, scale = scale_of(2 * event.noise_multiplier**2)
         sides = self._sizes(relation)
+        # Paid before an edge is looked at.
         self._meter.charge(WHOLE_GRAPH, None, event, purpose)
         values = np.ascontiguousarray(points(self._edges(relation, *sides), radius).ravel(), dtype=np.int64)
         if isinstance(event, Pure):
@@ -371,6 +375,7 @@ def activity(edges: Edges, steps: int) -> tuple[np.ndarray, np.ndarray]:
     and active ones are counted; int64."""
     first = np.full(edges.persons, steps, dtype=np.int64)
     np.minimum.at(first, edges.person, edges.step)
+    # A step counts once for a person, however many edges it has there.
     held = np.unique(edges.person * steps + edges.step)
     return first, np.bincount(held // steps, minlength=edges.persons)
 
@@ -384,6 +389,7 @@ def clipped_weights(squared: np.ndarray, bound: int, radius: int) -> np.ndarray:
     """
     most = radius**2 // np.maximum(squared, bound)
     found = np.sqrt(most.astype(np.float64)).astype(np.int64)
+    # The root of a float may be off by one, either way.
     found -= found**2 > most
     roots: np.ndarray = found + ((found + 1) ** 2 <= most)
     return roots
@@ -462,7 +468,7 @@ def summed_moments(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> 
     Some persons at a time, by number, so that memory stays small: integers, whose sums over so many are exact
     in floating point, in any order.
     """
-    found = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
+    moments = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
     order = np.argsort(edges.person, kind="stable")
     person, thing, step = edges.person[order], edges.thing[order], edges.step[order]
     for begin in range(0, edges.persons, PERSONS_AT_ONCE):
@@ -470,8 +476,8 @@ def summed_moments(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> 
         own = slice(*np.searchsorted(person, (begin, begin + count)))
         some = Edges(person[own] - begin, thing[own], step[own], count, edges.things)
         points = profiles(some, rows, clip, radius).astype(np.float64)
-        found += (points.T @ points).astype(np.int64)
-    return found
+        moments += (points.T @ points).astype(np.int64)
+    return moments
 
 
 def _shorter(points: np.ndarray, radius: int) -> np.ndarray:

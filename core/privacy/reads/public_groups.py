@@ -56,6 +56,7 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
     if column is None:
         raise NotAccepted(f"the graph has no column {name!r}", field="groups")
     distinct, place = _distinct(column)
+    # By the text of the values: numbers must not follow from the order in which a file has them.
     of_value = np.unique(np.array([str(each) for each in distinct]), return_inverse=True)[1]
     labels = of_value[place]
     sizes = np.bincount(labels)

@@ -47,6 +47,7 @@ class UndirectedReads(ABC):
         self._charge(Pure(nano_epsilon, "ladder/triangles"), purpose)
         cell = self._read()
         self._triangles, most_common = triangles_and_common(cell.source, cell.target, nodes)
+        # Each triangle was counted at its three nodes.
         return ladder.ladder(int(self._triangles.sum()) // 3, most_common, nodes, nano_epsilon)
 
     def clustering_sum(self, *, damping: int, nano_epsilon: int, purpose: str) -> float:
@@ -65,6 +66,7 @@ class UndirectedReads(ABC):
         chosen = damping_of(nodes, damping)
         self._charge(Pure(nano_epsilon, "ladder/clustering"), purpose)
         cell = self._read()
+        # Counted once where triangles were read before; in either case they stay in here.
         known = self._triangles
         noisy = clustering_ladder(cell.source, cell.target, nodes, chosen, nano_epsilon, known)
         return noisy / chosen.unit

@@ -158,6 +158,7 @@ class CountedCell:
         usually leave of the number of edges, by public facts; weights in totals go by that
         (:mod:`core.publishing.totals`).
         """
+        # Arguments are checked, then the read is charged, and only then are edges touched.
         question = queries.ask(query, self.shape, public_args)
         self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
         values = question.measure(self._read()).astype(np.int64)
@@ -180,6 +181,7 @@ class CountedCell:
         question = queries.ask(query, self.shape, public_args)
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
         squared = question.l2_squared * self.multiplicity**2
+        # Before it is charged: what the sampler or the accountant refuses costs nothing.
         mechanisms.check_gaussian(squared, sigma, self._meter.plan.accountant)
         self._charge(GaussianEvent(sigma), purpose)
         values = question.measure(self._read()).astype(np.int64)

@@ -231,6 +231,7 @@ class PrivateGraph(CountedSession):
 
         Raises PlanExceeded unless the plan allots an unprotected access to the whole graph.
         """
+        # Recorded before the graph is handed out: nothing that is done with it can be metered.
         self._meter.charge(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
         return self._graph
 
@@ -316,6 +317,7 @@ class PrivateCell(CountedCell, UndirectedReads):
         """
         if self._branch is not None:
             raise NotAccepted("the largest slots are those of a whole cell", field="edge_type")
+        # Each of a unit's slots pays its share of what is charged.
         nano = check_nano_epsilon(nano_epsilon) // self.multiplicity
         largest_slots.check_keep(self.shape, keep, nano)
         self._charge(Pure(nano_epsilon, "discrete_laplace/largest_slots"), purpose)
@@ -403,6 +405,7 @@ class PrivateCell(CountedCell, UndirectedReads):
             yield cells[0], cells[1]
         finally:
             self._meter.close_group(keys)
+            # A branch that somebody kept beyond the block can charge, and so read, no more.
             for cell in cells:
                 cell._charge = _refuse_closed
 
