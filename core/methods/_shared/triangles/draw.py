@@ -86,6 +86,7 @@ def columns(
         covariance = degree_covariance(
             paid.products, edges, paid.degrees, budget["degree"], budget["product"]
         )
+    # Of the fitted degrees, as the graph will have those and not the noisy ones.
     aim = triangle_aim(paid.triangles, budget.get("triangle", 1), degrees, params.transitivity)
     return {"degrees": degrees, "triangles": np.array([aim]), "covariance": covariance}
 
@@ -101,8 +102,11 @@ def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, trans
     guess = transitivity * paths / 3
     if told is None:
         return guess
+    # What one edge may change is at most the largest degree: a rung's width, over epsilon, as a variance.
     noise = (2 * float(degrees.max(initial=0)) * NANO / nano_epsilon) ** 2
+    # The guess is as uncertain as it is large; one more, so that it is never certain.
     known = (guess + 1) ** 2
+    # By precision, and no more triangles than closed paths: each closes three.
     return float(np.clip((known * told + noise * guess) / (known + noise), 0, paths / 3))
 
 
