@@ -126,6 +126,7 @@ def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
     kept = np.sort(rng.permutation(keys)[lost:])
 
     def ends(count: int) -> tuple[np.ndarray, np.ndarray]:
+        # An end of a random edge is a node in proportion to its degree.
         first, second = rng.integers(0, cell.count, (2, count))
         source, target = cell.source[first].astype(np.int64), cell.target[second].astype(np.int64)
         if cell.edge_type.homogeneous and not cell.edge_type.directed:

@@ -101,6 +101,7 @@ def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
         keys = list(_ends(table.source, table.target, given["side"]))
     else:
         one, other = np.asarray(given["sources"])[table.source], np.asarray(given["targets"])[table.target]
+        # As the read counts them: an undirected edge stands where the smaller class comes first.
         if relation.homogeneous and not relation.directed:
             one, other = np.minimum(one, other), np.maximum(one, other)
         keys = [one * (int(np.max(given["targets"])) + 1) + other]
@@ -151,6 +152,7 @@ def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     kind = graph.schema.node_type(graph.schema.edge_type(asked.edge_type).source)
     ends = np.concatenate([table.source, table.target])
     groups = _groups(graph, kind.name, given)
+    # Under a cap only some edges count, by a keyed order that is not kept.
     if groups is None or np.bincount(ends, minlength=1).max() > given["cap"]:
         return None
     count = int(np.max(given["bin_groups"])) + 1

@@ -354,5 +354,6 @@ def _far(attribute: EdgeAttribute, ours: np.ndarray, theirs: np.ndarray) -> floa
     low, high = attribute.range
     if high <= low:
         return 0.0
+    # The earth mover's distance on a line: what lies below each cut, times how far apart bins are.
     moved = np.abs(np.cumsum(away, axis=1))[:, :-1] * np.diff(middles)
     return float(moved.sum(axis=1).mean() / (high - low))

@@ -135,6 +135,7 @@ class _Asked:
     def of(cls, original: Graph, synthetic: Graph, relation: EdgeType, hidden: Pairs) -> _Asked:
         truth, release = static_view(original, relation), static_view(synthetic, relation)
         limit = min(heuristics.affordable(truth), heuristics.affordable(release), MAX_TARGETS)
+        # The list may name a pair either way round, and twice.
         low, high = np.minimum(*hidden), np.maximum(*hidden)
         keys = np.unique(low * truth.node_count + high)
         pairs = keys // max(truth.node_count, 1), keys % max(truth.node_count, 1)
@@ -175,6 +176,7 @@ class _Asked:
         mine = [r for r in rows if r["edge_type"] == self.relation.name and r["auc"] is not None]
         if not mine:
             return []
+        # Turned round, the worst attacker is the best.
         lowest = min(mine, key=lambda row: row["auc"]["value"])
         before = lowest["before"]
         return [

@@ -107,6 +107,7 @@ def attacked(
     ]
     rows = []
     drawn: dict[int, LinkTargets] = {}
+    # Both graphs are attacked on the same targets, so that the dearer one decides.
     most = min(heuristics.affordable(truth), heuristics.affordable(release))
     for attack in link_attacks(truth, views, learned):
         scorer = attack.against_release

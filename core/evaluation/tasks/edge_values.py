@@ -115,5 +115,6 @@ class _Effects:
         own, one = (0.0, 0) if without is None else (without.astype(np.float64), 1)
         total = np.zeros(table.count)
         for (sums, counts), nodes in zip(self._found, (table.source, table.target), strict=True):
+            # Without the edge's own value, drawn to the mean by the weight of one edge.
             total += (sums[nodes] - own + self._mean) / (counts[nodes] - one + 1)
         return total

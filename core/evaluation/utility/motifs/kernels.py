@@ -60,6 +60,7 @@ def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) ->
                     break
                 if seen[j] == 0:
                     steps += out_ptr[j + 1] - out_ptr[j]
+                # Each earlier way from i to j closes a cycle with this one.
                 cycles[i] += seen[j]
                 seen[j] += 1
         for p in range(indptr[i], indptr[i + 1]):
@@ -248,6 +249,7 @@ def braced(
             x = indices[p]
             for e in range(out_ptr[x], out_ptr[x + 1]):
                 if near[out[e]]:
+                    # Third corners ascend, so that those above i stand at the end.
                     for s in range(start[e + 1] - 1, start[e] - 1, -1):
                         if third[s] <= i:
                             break
