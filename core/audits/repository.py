@@ -14,6 +14,7 @@ from core.db.base import newest_first
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
     """Lock the tenant's audits until the transaction ends. No other transaction requests one until then."""
+    # Counting what is open and adding one more are two statements: between them nobody may add.
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"audit/{tenant}"}
     )

@@ -37,6 +37,7 @@ def results(
     for name, sentence in promises:
         row = checks.get(name)
         age = None if row is None else (now - row.checked_at).total_seconds()
+        # A check that no longer runs says nothing of now, however well it ended.
         stale = age is None or age > STALE_POLLS * poll_seconds
         broken = row is not None and row.violations > 0
         health.append(

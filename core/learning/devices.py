@@ -47,6 +47,7 @@ def compute_exactly() -> None:
     fixed size keeps the order of a product's sums, and is read when CUDA starts. DP-SGD refuses to train
     otherwise (:func:`core.privacy.mechanisms.gradients.require_float32`).
     """
+    # Read by cuBLAS when it starts: later it would have no effect.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -55,6 +56,7 @@ def compute_exactly() -> None:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
+    # Some kernels have no fixed order: warned of, as they are of use all the same.
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 

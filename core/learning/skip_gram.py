@@ -34,6 +34,7 @@ def skip_gram(
     rng = public_generator(seed)
     inner = (rng.random((count, dimensions), dtype=np.float32) - np.float32(0.5)) / np.float32(dimensions)
     inner[occurs == 0] = 0
+    # The law of negatives as a table of places, so that a kernel draws by one look.
     share = np.cumsum(occurs**SMOOTHING)
     places = (np.arange(TABLE_PLACES) + 0.5) / TABLE_PLACES * share[-1]
     drawn = np.searchsorted(share, places).astype(np.int64)

@@ -74,5 +74,6 @@ def train(
                     other = drawn[_next(state) % drawn.size]
                     if other != here:
                         _step(vector, outer[other], change, 0, rate)
+                # After all of them: negatives are moved by the vector as it was.
                 for k in range(change.size):
                     vector[k] += change[k]

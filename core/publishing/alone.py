@@ -200,6 +200,7 @@ def make_alone(
         )
     terms = account.book().terms
     amounts = plan.spend(terms.filter, terms.orders)
+    # The account's file is held throughout, so that releases side by side see each other's reservation.
     with account.held() as held:
         reservation_id = held.reserve(
             amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id, apart=plan.apart
@@ -208,6 +209,7 @@ def make_alone(
         try:
             _run(task, graph_folder, out, recorder, progress)
         except BaseException as error:
+            # From the opening on a failure can depend on the data, so that failing tells something: it costs.
             if recorder.opened:
                 held.forfeit(
                     reservation_id, reason=f"failed after the graph was opened: {type(error).__name__}"
@@ -217,6 +219,7 @@ def make_alone(
                     reservation_id, reason=f"refused before the graph was opened: {type(error).__name__}"
                 )
             raise
+        # Last: the charge names the digests of a bundle that is complete.
         held.charge(reservation_id, digests=digests(out))
 
 
@@ -227,4 +230,5 @@ def _run(task: Task, graph_folder: Path, out: Path, recorder: _Recorder, progres
 def digests(out: Path) -> dict[str, str]:
     """Read the SHA-256 of every released file of the bundle. They go by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
+    # Digests of private files would let others try out guesses at what they hold.
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}

@@ -106,6 +106,7 @@ def read_measurements(
     listed = json.loads((release / LIST).read_bytes())["measurements"]
     table = pq.read_table(release / VALUES, columns=["measurement", "key", "other_key", "value"])
     numbers = table["measurement"].to_numpy()
+    # Rows of one measurement stand together, in the list's order.
     ends = np.searchsorted(numbers, np.arange(len(listed) + 1))
     groups = _groups(release, order)
     for number, entry in enumerate(listed):
@@ -143,6 +144,7 @@ def _measurement(
     if query in BY_NODE:
         relation = schema.edge_type(name)
         nodes = order[relation.target if entry["side"] == "target" else relation.source]
+        # Back from the order of the release to that of the original.
         shaped = values.reshape(len(nodes), -1)
         own = np.empty_like(shaped)
         own[nodes] = shaped

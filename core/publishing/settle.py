@@ -116,6 +116,7 @@ def usual_delta(
     things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
     if unit is not Unit.NODE or person is None or not things:
         return 0
+    # Well below one over the number of persons: at that a delta could give one of them away.
     usual = min(USUAL_DELTA_ATTO, ATTO // (10 * max(1, nodes[person.name])), most_atto)
     return 0 if usual and left_atto is not None and usual > left_atto() else usual
 
@@ -179,6 +180,7 @@ def method_of(
     if had is not None and name not in had:
         raise had.refusal(generator)
     params = params_of(generator, parameters)
+    # Written out now, so that a later default changes nothing of a stored job.
     if isinstance(params, ComposedParams):
         params = written_out(params, facts.schema, facts.unit, facts.edge_types)
     if in_parts:

@@ -90,6 +90,7 @@ def write_bundle(
     for name, of_types in model.vectors().items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
+    # At another size measurements would be of other nodes; without a guarantee nothing of them is noisy.
     published = spec.measurements and spec.size is None and agreed.plan.kind is not GuaranteeKind.NONE
     told = paid.measurements if published else None
     determined = totals(released, told or (), first)
@@ -182,6 +183,7 @@ def write_report(
             if entry["role"] == "artifact"
         ],
     )
+    # The manifest is last: it lists the report too, and with it the bundle is complete.
     bundle.write_json(out / "release" / "public.json", part.model_dump(mode="json"))
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types, parts))
 
@@ -240,6 +242,7 @@ def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
 
 def computed_on() -> str:
     """Tell what this process computes tensors on. It is a GPU only if it has begun to use one."""
+    # Not imported here: a process that never used torch computed on its CPU.
     torch = sys.modules.get("torch")
     return "gpu" if torch is not None and torch.cuda.is_initialized() else "cpu"
 

@@ -100,7 +100,7 @@ def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
     It tells them from those of non-links; ``label`` bool. The subgraphs must come in random order: a batch is
     a run of them. O(EPOCHS * links of the subgraphs).
     """
-    # k such that SEAL's share of graphs has more nodes than that.
+    # k such that SEAL's share of the graphs has more nodes than k.
     sizes = np.sort(np.diff(graphs.starts))
     rows = max(FEWEST_ROWS, int(sizes[int(SHARE_BELOW * (len(sizes) - 1))]))
     rng = public_generator(seed)
