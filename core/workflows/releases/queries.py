@@ -102,6 +102,7 @@ def signed_address(services: Services, artifact: Artifact) -> str | None:
     files are opened by the service alone.
     """
     seconds, presigner = services.settings.presigned_seconds, services.store.presigner
+    # What is sealed would come sealed: the key stays here.
     if presigner is None or artifact.encrypted or not seconds:
         return None
     return presigner.download(

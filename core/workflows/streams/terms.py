@@ -124,7 +124,9 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     require_room(generator, params, plan, facts.schema, ground.nodes)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
+    # Steps may cost differently: the dearest is what the stream says of one.
     stream.tick_nano_epsilon = max(by_step.values())
+    # A step's dimension is named step/NUMBER.
     first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
     return Terms(stream, version, plan, spec.amounts, first_window)
 
@@ -281,6 +283,7 @@ def _by_step(
     for step in range(facts.tick, min(facts.tick + min(2 * facts.window - 1, MAX_PLANNED), MAX_STEP + 1)):
         again = _facts(schema, facts.edge_types, facts.window, facts.nano_epsilon, step)
         amounts |= _steps_only(generator.plan(params, again).spend(account.filter))
+    # What a window of consecutive steps costs is the difference of two of these sums.
     spent = list(accumulate(amounts.values(), initial=0))
     windows = range(max(1, len(amounts) - facts.window + 1))
     if any(spent[min(i + facts.window, len(amounts))] - spent[i] > facts.nano_epsilon for i in windows):
