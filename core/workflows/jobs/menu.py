@@ -95,6 +95,7 @@ def plan_menu(services: Services, principal: Principal, request: MenuRequest) ->
         planned = [
             _planned(session, services.settings, principal, ground, asked) for asked in _requests(request)
         ]
+        # One look at the account for all items: each has room by itself, not all together.
         amounts = [each.spec.amounts for each in planned if isinstance(each, Prepared)]
         rooms = ledger.previews(
             session,
