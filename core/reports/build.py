@@ -118,6 +118,7 @@ def public_part(
     part = guarantee_part(guarantee, assurance, claim, hidden, derived)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
+    # Attributes that stay behind are a caveat, unless the method makes them anew.
     protected = not node_values and any(
         attribute.protection is not Protection.PUBLIC
         for kind in schema.node_types
@@ -228,6 +229,7 @@ def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry])
                 mechanism=mechanism,
                 edge_type=edge_type,
                 operations=len(amounts),
+                # An operation that is not pure has no epsilon to be added up.
                 nano_epsilon=None if None in amounts else sum(a for a in amounts if a is not None),
                 within_group=within,
             )

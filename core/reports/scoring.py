@@ -54,6 +54,7 @@ def curator_scores(
     signature = attacks.degree_signature
     named = [] if signature is None else [_signature(signature, comparison)]
     attacked = [*_inference(attacks), *named]
+    # However many attacks were run, together they weigh as much as the guarantee.
     shared = [part.model_copy(update={"weight": 1 / len(attacked)}) for part in attacked]
     return Scores(
         utility=_score(MEASURED_UTILITY, measured, expected(measured)) if measured else None,
@@ -87,6 +88,7 @@ def advantage(guarantee: GuaranteePart) -> float:
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return 1.0
     epsilon, delta = float(Decimal(guarantee.epsilon)), float(Decimal(guarantee.delta or "0"))
+    # (e^eps - 1 + 2 delta) / (e^eps + 1), by e^-eps: e^eps overflows from 710 on.
     falling = math.exp(-epsilon)
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta * falling / (1 + falling))
 
@@ -155,6 +157,7 @@ def _beyond(score: AttackScore, control: float) -> float:
 def _signature(signature: DegreeSignature, comparison: Comparison) -> ScorePart:
     """Score 1 - the share of victims that a degree (or degree sequence) finds beyond guessing among nodes."""
     best, nodes = max(signature.per_step, signature.sequence), _nodes(comparison)
+    # So often a node that is picked at random is the victim's, without any release.
     guess = 1 / nodes if nodes > 1 else 0.0
     excess = max(0.0, best - guess) / (1 - guess)
     return ScorePart(
@@ -186,6 +189,7 @@ def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
         original, synthetic, guess = task.trained_on_original, task.trained_on_synthetic, task.baseline
         if original is None or synthetic is None or guess is None or original - guess < SMALLEST_GAIN:
             continue
+        # Better than the original, and worse than guessing, count as the ends.
         share = min(1.0, max(0.0, (synthetic - guess) / (original - guess)))
         kept.append((share, f"{task.title} on {task.subject}"))
     if kept:

@@ -49,6 +49,7 @@ def calls(public: PublicPart, context: Context) -> Calls:
         _proposal(release, "upstreamLineage", {"upstreams": upstreams}),
     ]
     headers = {"X-RestLi-Protocol-Version": "2.0.0"}
+    # Not async: the answer then says whether it was written.
     yield Call("POST", PATH, {"proposals": proposals, "async": "false"}, headers)
 
 

@@ -90,6 +90,7 @@ def _macros() -> Any:
 
 def _paragraph(found: blocks.Paragraph) -> Markup:
     text = escape(found.text)
+    # Escaped by now: only what is put around it here is HTML.
     if found.code:
         text = Markup(TICKED.sub(r"<code>\1</code>", text))
     if found.lead:
@@ -181,6 +182,7 @@ def _text(found: blocks.Text) -> Markup:
     if found.metric:
         text = Markup('<a href="#metric-{}">{}</a>').format(found.metric, text)
     elif found.code:
+        # A short name that breaks over lines would read as two.
         kept = " together" if len(found.text) <= MAX_TOGETHER and " " not in found.text else ""
         text = Markup('<code class="digest{}">{}</code>').format(kept, text)
     return text + (SMALL.format(found.small) if found.small else "")

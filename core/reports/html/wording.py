@@ -62,6 +62,7 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
     (1 + advantage) / 2 = (e^eps + delta) / (1 + e^eps), at most 1 (Kairouz, Oh, Viswanath 2015).
     """
+    # By e^-eps, as e^eps is more than a double holds from 710 on.
     falling = math.exp(-epsilon)
     return min(1.0, (1 + delta * falling) / (1 + falling))
 
