@@ -79,6 +79,7 @@ def anchors(
                     by_graph.setdefault((kind, index), []).append(row)
             done += 1
             progress(STAGE, done, total)
+        # Over steps first, then over relations: as the mean is made that they are held against.
         for key, of_steps in by_graph.items():
             rows.setdefault(key, []).append(mean_row(of_steps))
     means = {kind: mean_row([mean_row(rows[kind, index]) for index in range(draws)]) for kind in others}

@@ -41,12 +41,14 @@ def draw(graph: Graph) -> dict[str, Any] | None:
     shown, large = np.arange(total), total > MAX_NODES
     if not large:
         view = _between(shown, ends, total)
+        # Few nodes may still have more pairs than an eye can follow.
         large = view.edge_count > MAX_EDGES
     if large:
         shown = _most_linked(ends, total)
         view = _between(shown, ends, total)
     kept = np.arange(view.edge_count)
     if large and len(kept) > PART_EDGES:
+        # Evenly among them: a drawing uses no randomness.
         kept = np.linspace(0, len(kept) - 1, PART_EDGES).astype(np.int64)
     u, v = view.u[kept], view.v[kept]
     places = layout(len(shown), u, v)

@@ -260,6 +260,7 @@ def _margins(
     by_degree = []
     for table, column in zip(tables, columns, strict=True):
         classes = np.concatenate([_degree_class(*each) for each in _sides(table, counts, undirected)])
+        # Every value counts at both ends of its edge.
         by_degree.append(_table(attribute, np.tile(column, 2), classes, DEGREES))
     paired = []
     for other in others:

@@ -65,13 +65,12 @@ def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
     """Let torch compute with one CPU thread inside. Afterwards it has as many as before. Yields the device.
 
     That is ``place``, or without it :func:`device`; CUDA computes exactly from then on.
-
-    The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     """
     place = place or device()
     if place.type == "cuda":
         compute_exactly()
     threads = torch.get_num_threads()
+    # The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     torch.set_num_threads(1)
     try:
         yield place

@@ -75,6 +75,7 @@ def attacked_links(
             done += 1
             progress("sensitive", done, steps)
         rows += asked.turned(rows)
+    # What was not run has no figure: it comes last.
     rows.sort(key=lambda row: -1.0 if row["figure"] is None else row["figure"], reverse=True)
     run = [row["auc"]["value"] for row in rows if row["auc"] is not None]
     return {

@@ -151,6 +151,7 @@ def measured(
     elif targets.negatives < FEWEST_NEGATIVES:
         reason = _NO_NEGATIVES
     else:
+        # On both graphs or on neither: a figure without its reference says little.
         reason = scorer.applies(truth) or scorer.applies(release)
     entry = {
         "name": scorer.name,

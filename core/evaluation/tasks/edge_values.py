@@ -68,6 +68,7 @@ def _entry(
     if not theirs.count:
         return entry | {"not_run": _EMPTY}
     columns = [np.asarray(each.values.columns[attribute.name]) for each in (ours, theirs) if each.values]
+    # Both are divided where the original's values are, so that both models answer one question.
     truth, drawn = (
         _counting_edges(attribute, columns[0], columns[0]),
         _counting_edges(attribute, columns[0], columns[1]),

@@ -64,6 +64,7 @@ def item_preference(
     halves = pairs[0][known], pairs[1][known]
     for field, view in (("trained_on_original", original), ("trained_on_synthetic", synthetic)):
         factors, degree = item_factors(*_sided(view, persons_first), *_counts(view, persons_first))
+        # Persons of both graphs are not matched: those of the original are placed by half of their items.
         people = _folded(halves, factors, degree, _counts(view, persons_first)[0])
         scored = (_scores(people, factors, *ends) for ends in (right, wrong))
         entry[field] = auc(*scored)["value"]

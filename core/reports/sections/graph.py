@@ -225,8 +225,7 @@ def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:
         paid = [(named(metrics, name), ends(each.low, each.high)) for name, each in totals.items()]
         caption = f"{of.name}, determined by paid numbers"
         yield Table(caption, ("Determined by paid numbers", "True value, 95 %"), paid)
-        # What stands in the comparison already is not repeated; what was computed anew for it differs, and
-        # is.
+        # What the comparison shows is not repeated, but for values that it computed otherwise.
         beside = {name: pair.synthetic for name, pair in found.means.scalars.items()}
         rest = [
             (named(metrics, name), value) for name, value in of.means.items() if value != beside.get(name)

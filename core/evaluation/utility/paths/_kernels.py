@@ -95,10 +95,12 @@ def _pull(
             for k in range(WORDS):
                 heard[k] = 0
                 missing |= full[part, k] & ~seen[x, k]
+            # Every source of this part that can reach x has done so.
             if missing == 0:
                 continue
             e, last = start[x], start[x + 1]
             while missing != 0 and e < last:
+                # Some neighbours at a time: to ask after each of them costs more than it saves.
                 stop = min(e + _STRIDE, last)
                 while e < stop:
                     w = columns[e]
