@@ -85,6 +85,7 @@ def _row(
         "predicted": float(np.average([noise for noise, _ in expected], weights=sizes)),
         "actual": float(np.concatenate(paid).mean()),
         "held": float(np.concatenate(held).mean()),
+        # Over the same numbers as the paid error, or not at all.
         "synthetic": float(np.concatenate(drawn).mean()) if len(drawn) == len(paid) else None,
     }
 
@@ -95,6 +96,7 @@ def mean_noise(scale: Fraction, law: str = LAPLACE) -> float:
     if law != LAPLACE:
         return float(scale) * math.sqrt(2 / math.pi)
     rate = float(1 / scale)
+    # By expm1, as 1 - q^2 of wide noise is near 0.
     return 2 * math.exp(-rate) / -math.expm1(-2 * rate)
 
 
@@ -164,6 +166,7 @@ def _arguments(
     query = entry["query"]
     side = {} if entry["side"] is None else {"side": entry["side"]}
     if query == "degree_histogram":
+        # A row for each degree from 0 on.
         return side | {"most": rows.num_rows - 1}
     if query == "tail_counts":
         return {"thresholds": rows["key"].to_numpy()}

@@ -100,6 +100,7 @@ def carried_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
     for part in parts if found else ():
         held = pq.read_schema(folder / part.name).metadata or {}
         counts = [np.array(each, dtype=np.int64) for each in json.loads(held.get(CARRIED.encode(), b"[]"))]
+        # The counts came with the part: they are believed only where they fit its rows.
         if [each.shape for each in counts] != [each.shape for each in found] or any(
             each.min() < 0 or int(each.sum()) != part.rows for each in counts
         ):

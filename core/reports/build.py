@@ -218,6 +218,7 @@ def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry])
     pooled = len(purposes) > MAX_PURPOSES
     for entry in transcript:
         purpose = f"{len(purposes)} purposes" if pooled else entry.purpose
+        # Inside a parallel group operations are paid for by the group: they are apart, as they do not add up.
         key = (purpose, mechanism_name(entry.event), entry.edge_type, entry.group is not None)
         groups.setdefault(key, []).append(pure_nano_epsilon(entry.event))
     cost = plan.cost()

@@ -162,10 +162,7 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
 
 
 def _present(metric: str, comparison: Comparison) -> float:
-    """Compute the share of relations and snapshots with a value in the original in which the release has one.
-
-    Of a distance those count in which the original has edges: it is undefined where the release has none.
-    """
+    """Compute of how much that has a value in the original the release has one, by relations and snapshots."""
     total = held = 0
     for relation in comparison.edge_types:
         for row in relation.rows:
@@ -175,6 +172,8 @@ def _present(metric: str, comparison: Comparison) -> float:
                 held += pair.original is not None and pair.synthetic is not None
             elif metric in row.distances:
                 edges = row.scalars.get("edges")
+                # A distance is undefined where the release has no edges: that counts where the original has
+                # some.
                 empty = edges is not None and bool(edges.original) and not edges.synthetic
                 lacking = row.distances[metric] is None and empty
                 total += lacking or row.distances[metric] is not None

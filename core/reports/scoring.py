@@ -76,19 +76,17 @@ def expected(parts: Sequence[ScorePart]) -> str:
 def _score(formula: str, parts: Sequence[ScorePart], expects: str = "") -> Score:
     weight = math.fsum(part.weight for part in parts)
     mean = math.fsum(part.weight * part.value for part in parts) / weight
+    # Weights are no whole numbers: their mean may come a hair above 1.
     return Score(value=min(10.0, 10 * mean), formula=formula, expects=expects, parts=tuple(parts))
 
 
 def advantage(guarantee: GuaranteePart) -> float:
-    """Bound TPR - FPR of any test of neighbours. It tells which of two it was; 1 without a guarantee.
-
-    (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
-    guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.
-    """
+    """Bound TPR - FPR of any test of neighbours. It tells which of two it was; 1 without a guarantee."""
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return 1.0
     epsilon, delta = float(Decimal(guarantee.epsilon)), float(Decimal(guarantee.delta or "0"))
-    # (e^eps - 1 + 2 delta) / (e^eps + 1), by e^-eps: e^eps overflows from 710 on.
+    # (e^eps - 1 + 2 delta) / (e^eps + 1), the widest gap between the trade-off curve of (eps, delta)-DP and
+    # guessing (Kairouz, Oh, Viswanath 2015); with tanh and e^-eps no epsilon overflows.
     falling = math.exp(-epsilon)
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta * falling / (1 + falling))
 

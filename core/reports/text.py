@@ -60,6 +60,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
 
 
 def _cell(value: object) -> str:
+    # Before all numbers, of which True is one.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or isinstance(value, int | float):

@@ -72,6 +72,7 @@ def _urn(name: str) -> str:
 
 def _upstream(original: str, context: Context) -> dict[str, Any]:
     day = context.released_on
+    # Midnight of the day of the release: an exact time can depend on the data.
     milliseconds = (day.toordinal() - type(day)(1970, 1, 1).toordinal()) * 86_400_000
     return {
         "dataset": original,

@@ -160,6 +160,7 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
         for place, share in enumerate(row):
             x = plot.x(0) + place * wide
             data = f"M{n(x)} {n(y)}h{n(wide - gap)}v{n(tall - gap)}h{n(gap - wide)}z"
+            # Never fully clear, so that an empty cell is seen as one.
             plot.parts.append(
                 f'<path class="mark heat" fill-opacity="{0.05 + 0.95 * share / most:.2f}" d="{data}"/>'
             )
@@ -173,6 +174,7 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
     plot.bottom_axis(ticks[:-1] if len(ticks) > 1 and _leaves(plot, ticks[-1]) else ticks, titles[1])
     header: tuple[str, ...] = (titles[0], *columns)
     table: tuple[Row, ...] = tuple((label, *map(float, row)) for label, row in zip(rows, counts, strict=True))
+    # A row for each cell: its number and both ends of what was paid for do not fit into columns.
     if ends:
         header = (f"{titles[0]}, {titles[1]}", "Release", "Paid for: at least", "At most")
         table = tuple(sorted(ends, key=lambda each: -each[1])[:MAX_ROWS])

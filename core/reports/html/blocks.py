@@ -97,6 +97,7 @@ def _paragraph(found: blocks.Paragraph) -> Markup:
         text = Markup("<strong>{}</strong> {}").format(found.lead, text)
     if found.style == "quote":
         return Markup("<blockquote>{}</blockquote>\n").format(text)
+    # Colour tells nothing to who does not see it.
     role = Markup(' role="note"') if found.style == "alert" else ""
     style = Markup(' class="{}"').format(found.style) if found.style else ""
     return Markup("<p{}{}>{}</p>\n").format(style, role, text)
@@ -122,6 +123,7 @@ def _table(found: blocks.Table) -> Markup:
     pairs = zip(styles, found.columns, strict=True)
     head = Markup("".join(f'<th scope="col"{style}>{escape(column)}</th>' for style, column in pairs))
     body = _joined(_row(row, styles) for row in found.rows)
+    # It takes the focus, so that the keyboard can scroll what is wider than the page.
     table = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>\n'
         "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
@@ -153,6 +155,7 @@ def _num(numeric: bool) -> Markup:
 
 def _cell(cell: blocks.Cell) -> Markup:
     match cell:
+        # Before all numbers, of which True is one.
         case bool():
             return Markup("yes" if cell else "no")
         case str():

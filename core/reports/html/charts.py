@@ -53,6 +53,7 @@ def curves(
         points: list[Point | None] = [
             None if v is None else (at[step], level(v)) for step, v in zip(steps, values, strict=True)
         ]
+        # More marks than these would hide the line.
         plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
     rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
     names = [name.capitalize() for name in series]

@@ -88,6 +88,7 @@ def _curves(
             shown = [(row.step, row.scalars.get(metric)) for row in relation.rows if row.step is not None]
             steps = [step for step, _ in shown if step is not None]
             series = {_shown(relation): [value for _, value in shown]}
+            # What was paid for of each step are numbers of edges.
             if metric == "edges":
                 bands = {step: (paid[step].low, paid[step].high) for step in steps if step in paid}
         yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name, bands)

@@ -91,6 +91,7 @@ def open_artifact(
         if is_address(artifact.object_key):
             raise NotFound(f"The file is not in the bundle; read it at {artifact.object_key}.", id=name)
         key = _key(services, session, job, artifact)
+    # The store is read when no transaction is open.
     return artifact, _bytes(services, artifact, key)
 
 

@@ -133,6 +133,7 @@ def _batch(services: Services, stream_id: str, first: int, last: int) -> list[_S
             charged = entry is not None and entry.kind == EntryKind.CHARGE
             if entry is None or not charged or len(files) != 3:
                 raise StorageError("a published step has no charge, or not all of its files", job_id=job.id)
+            # Only what was charged is handed on, byte by byte.
             if any(entry.digests.get(name) != file.sha256 for name, file in files.items()):
                 raise StorageError("no charge names this file", job_id=job.id)
             found.append(_Step(row.step, job.id, job.reserved, files))

@@ -184,6 +184,7 @@ def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
     try:
         with services.db.transaction() as session:
             row = leases.hold(session, DELIVERIES, sending.delivery_id, attempt=sending.attempt)
+            # It has ended otherwise meanwhile: that stands.
             if row.state != DeliveryState.PENDING:
                 return
             endpoint = repository.locked_endpoint(session, row.endpoint_id)
