@@ -182,6 +182,7 @@ def guarantee_part(
         window=guarantee.window,
         protected_type=hidden,
         apart=guarantee.apart,
+        # What was read off the data is an exception from a guarantee: without one there is none to make.
         statement=guarantee.statement + ("" if nano is None else sentence(derived)),
         assurance=assurance,
         noise=guarantee.assurance,

@@ -162,7 +162,7 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
 
 
 def _present(metric: str, comparison: Comparison) -> float:
-    """Compute of how much that has a value in the original the release has one, by relations and snapshots."""
+    """Compute in which share of the original's values, by relation and snapshot, the release has one, too."""
     total = held = 0
     for relation in comparison.edge_types:
         for row in relation.rows:

@@ -276,6 +276,7 @@ def _line(
         within=sum_within(widest),
         confidence=CONFIDENCE,
         deviation=math.sqrt(math.fsum(deviation(scale) ** 2 for scale in widest)),
+        # A pooled read is one number over all snapshots.
         snapshots=snapshots if _temporal(schema, name) and not quantity.pooled else None,
         released=released,
     )

@@ -148,6 +148,7 @@ def _controls(attacks: Attacks) -> dict[str | None, float]:
 
 def _beyond(score: AttackScore, control: float) -> float:
     """Compute |2 AUC - 1| beyond the control's, as a share of what is left, in [0, 1]; all at control 1."""
+    # Either way round: an attacker may invert its answer.
     advantage = abs(2 * score.auc.value - 1)
     return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else advantage
 

@@ -133,6 +133,7 @@ def bars(
         return None
     thick, group = 9, 22 + 12 * len(series)
     plot = Plot(height=group * len(labels) + 6, left=2, right=52, top=2, bottom=2)
+    # Shares may all be 0, by which nothing is divided.
     longest = max(max(defined), 1e-12)
     for index, label in enumerate(labels):
         top = index * group + 14.0

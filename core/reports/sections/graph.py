@@ -89,6 +89,7 @@ def _relations(public: PublicPart, comparison: Comparison | None) -> list[Relati
     for total in public.totals:
         if total.step is None:
             means.setdefault(total.edge_type, {})[total.metric] = total
+        # Of single snapshots only numbers of edges are drawn.
         elif total.metric == "edges":
             steps.setdefault(total.edge_type, {})[total.step] = total
     ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
