@@ -122,8 +122,8 @@ def _paid_for(own: Sequence[Measurement]) -> _PaidFor:
     if timed is not None and timed.values is not None:
         found |= {"by_step": timed.values.tolist(), "near_by_step": within(timed.scale, CONFIDENCE)}
         found |= {
-            name: np.asarray(timed.arguments[asked]).tolist()
-            for name, asked in (("periods", "periods"), ("labels", "bin_labels"))
+            name: np.asarray(timed.arguments[argument]).tolist()
+            for name, argument in (("periods", "periods"), ("labels", "bin_labels"))
         }
     return _PaidFor(**found)
 
@@ -420,14 +420,14 @@ def _folded(square: np.ndarray) -> np.ndarray:
     return both
 
 
-def _paid_square(asked: Measurement, count: int) -> np.ndarray:
+def _paid_square(measurement: Measurement, count: int) -> np.ndarray:
     """The paid counts as read of a directed relation, else at either order of an edge's ends."""
     square = np.zeros((count, count), dtype=np.int64)
-    if asked.values is None:
+    if measurement.values is None:
         return square
-    if asked.query == DIRECTED_MIXING:
-        return asked.values.reshape(count, count)
-    square[np.triu_indices(count)] = asked.values
+    if measurement.query == DIRECTED_MIXING:
+        return measurement.values.reshape(count, count)
+    square[np.triu_indices(count)] = measurement.values
     return square + np.triu(square, 1).T
 
 

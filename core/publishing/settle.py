@@ -188,11 +188,11 @@ def method_of(
     return choice, generator, params
 
 
-def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
+def structures_of(requested: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
     """Read a map of relations to methods. UnknownMethod, InvalidInput and NotAccepted come with the
     ``field``."""
     found = {}
-    for relation, each in asked.items():
+    for relation, each in requested.items():
         field = f"method.{relation}"
         require_asked_for(relation, facts.edge_types, field)
         choice = _structure(each, field)
@@ -212,9 +212,11 @@ def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureC
     return found
 
 
-def _structure(asked: str | StructureChoice | Mapping[str, Any], field: str) -> StructureChoice:
+def _structure(requested: str | StructureChoice | Mapping[str, Any], field: str) -> StructureChoice:
     try:
-        return StructureChoice.model_validate({"method": asked} if isinstance(asked, str) else asked)
+        return StructureChoice.model_validate(
+            {"method": requested} if isinstance(requested, str) else requested
+        )
     except ValidationError:
         raise InvalidInput(
             f'{field}: give a method\'s name, or {{"method": NAME, "parameters": {{...}}}}.', field=field

@@ -94,18 +94,18 @@ def totals(released: Graph, measurements: Iterable[Measurement], first_step: int
     return list(islice(_entries(released, found, first_step), MAX_TOTALS))
 
 
-def _times(asked: Measurement, relation: EdgeType) -> int | None:
+def _times(measurement: Measurement, relation: EdgeType) -> int | None:
     """Say how often every edge counts in the sum of the values; None where not all do, or not alike."""
-    numbers = next((name for name, own in OF_NUMBERS.items() if own == asked.query), None)
-    query = numbers or asked.query
+    numbers = next((name for name, own in OF_NUMBERS.items() if own == measurement.query), None)
+    query = numbers or measurement.query
     if query in ONCE:
         return 1
     if query in OF_VALUES and (
-        (numbers is None and not relation.merged) or MOST_OF_A_PAIR in asked.arguments
+        (numbers is None and not relation.merged) or MOST_OF_A_PAIR in measurement.arguments
     ):
         return None
     if query in AT_NODES or query == "values_by_node":
-        return 2 if asked.arguments.get("side", "both") == "both" else 1
+        return 2 if measurement.arguments.get("side", "both") == "both" else 1
     return 1 if query in OF_VALUES else None
 
 

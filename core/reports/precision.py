@@ -261,13 +261,13 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
 
 def _line(
     schema: GraphSchema,
-    asked: tuple[str, str],
+    read: tuple[str, str],
     measured: Sequence[Sequence[Fraction]],
     snapshots: int,
     released: float | None,
 ) -> Precision:
     """Tell the least exact of the measurements, each of which sums noises of these scales."""
-    (name, query), quantity = asked, QUANTITIES[asked[1]]
+    (name, query), quantity = read, QUANTITIES[read[1]]
     widest = max(measured, key=sum_within)
     return Precision(
         edge_type=name,

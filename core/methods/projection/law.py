@@ -298,16 +298,16 @@ def posterior_mode(
     prior: np.ndarray,
     nodes: int,
     rows: np.ndarray,
-    told: np.ndarray,
+    measured: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
     """Fit the law near measurements by damped Newton steps.
 
-    At it ``rows`` @ law * nodes is near ``told``; sums to 1.
+    At it ``rows`` @ law * nodes is near ``measured``; sums to 1.
     """
 
     def cost(log_mass: np.ndarray) -> float:
-        miss = rows @ softmax(log_mass) * nodes - told
+        miss = rows @ softmax(log_mass) * nodes - measured
         off = log_mass - reference
         return float(0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
 
@@ -315,7 +315,7 @@ def posterior_mode(
         mass = softmax(log_mass)
         # Derivatives by logarithms of masses that are scaled to sum to 1.
         slopes = nodes * mass * (rows - (rows @ mass)[:, None])
-        miss = rows @ mass * nodes - told
+        miss = rows @ mass * nodes - measured
         gradient = slopes.T @ (weight * miss) + prior @ (log_mass - reference)
         # Gauss and Newton: second derivatives of the measurements are left out.
         return gradient, (slopes.T * weight) @ slopes + prior

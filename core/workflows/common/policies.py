@@ -318,14 +318,14 @@ def check_stream(dataset: Dataset, nano_epsilon: int) -> None:
 
 
 def _refused(
-    dataset: Dataset, field: str, rule: str, limit: str | None, asked: str | None, text: str
+    dataset: Dataset, field: str, rule: str, limit: str | None, requested: str | None, text: str
 ) -> PolicyRefused:
     return PolicyRefused(
         text,
         field=field,
         rule=rule,
         limit=limit,
-        asked=asked,
+        asked=requested,
         dataset_id=dataset.id,
         policy_version=dataset.policy_version,
     )

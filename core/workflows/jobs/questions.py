@@ -296,15 +296,15 @@ def told(
     schema: GraphSchema,
     nodes: Mapping[str, int],
     assume: Assume | None,
-    asked: Collection[str],
+    requested: Collection[str],
 ) -> tuple[tuple[Precision, ...], tuple[Expected, ...]]:
     """Predict how near paid figures will be. What follows from it comes too; of a method that names its
     reads.
 
-    ``nodes``: the sizes of the universes; ``asked``: the relations to synthesise. Raises InvalidInput where
-    ``assume`` cannot be.
+    ``nodes``: the sizes of the universes; ``requested``: the relations to synthesise. Raises InvalidInput
+    where ``assume`` cannot be.
     """
-    check_assumed(assume, schema, nodes, asked)
+    check_assumed(assume, schema, nodes, requested)
     if generator.planned_reads is no_reads:
         return (), ()
     reads = list(generator.planned_reads(params, plan, schema, nodes))
@@ -356,18 +356,18 @@ def answers(facts: Facts, wanted: Collection[str] | None = None) -> Iterator[Exp
 
 
 def check_assumed(
-    assume: Assume | None, schema: GraphSchema, nodes: Mapping[str, int], asked: Collection[str]
+    assume: Assume | None, schema: GraphSchema, nodes: Mapping[str, int], requested: Collection[str]
 ) -> None:
     """Check assumed sizes against declared facts. InvalidInput, with the field to mend, where facts of the
-    relations ``asked`` contradict what is assumed, or where it names another relation."""
+    relations ``requested`` contradict what is assumed, or where it names another relation."""
     if assume is None:
         return
     for field, given in (("edges", assume.edges), ("nodes", assume.nodes)):
         named = given if isinstance(given, dict) else {}
-        for name in sorted(set(named) - set(asked)):
+        for name in sorted(set(named) - set(requested)):
             raise InvalidInput(f"Relation {name!r} is not asked for.", field=f"assume.{field}.{name}")
     for relation in schema.edge_types:
-        if relation.name not in asked:
+        if relation.name not in requested:
             continue
         most, why = _most_edges(relation, schema, nodes)
         edges, count = size_of(assume.edges, relation), size_of(assume.nodes, relation)

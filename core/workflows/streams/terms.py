@@ -202,7 +202,7 @@ def tick_spec(
     ), plan
 
 
-def _window(account: BudgetAccount, asked: int | None) -> int:
+def _window(account: BudgetAccount, requested: int | None) -> int:
     if account.unit == Unit.NODE:
         raise NotAccepted(
             "A stream is published under unit w-event. Under unit node it is not: a node has edges in every "
@@ -215,7 +215,7 @@ def _window(account: BudgetAccount, asked: int | None) -> int:
             f"A stream is published under unit w-event; this dataset's account protects {account.unit}.",
             field="dataset_id",
         )
-    if asked is not None and asked != account.window:
+    if requested is not None and requested != account.window:
         raise InvalidInput(
             f"The account's window has {account.window} steps, and so have its streams'.", field="window"
         )
@@ -231,10 +231,10 @@ def _facts(
     )
 
 
-def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]:
+def _candidates(schema: GraphSchema, requested: list[str] | None) -> tuple[str, ...]:
     """List the asked relations in declared order; by default every protected, undirected one with time."""
     fit = {t.name: t for t in schema.edge_types if t.temporal and not t.public}
-    if asked is None:
+    if requested is None:
         found = tuple(name for name, relation in fit.items() if not relation.directed)
         if not found:
             raise NotAccepted(
@@ -242,7 +242,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
                 field="edge_types",
             )
         return found
-    return chosen(tuple(fit), asked, "protected relation with time named")
+    return chosen(tuple(fit), requested, "protected relation with time named")
 
 
 def _taken(generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts) -> tuple[str, ...]:
