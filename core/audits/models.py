@@ -45,6 +45,7 @@ class Audit(CreatedAt, Leased, Base):
     """
 
     __tablename__ = "audits"
+    # By the first index what has lost its worker is found, by the second what callers list.
     __table_args__ = (
         UniqueConstraint("tenant", "idempotency_key"),
         Index("ix_audits_state_lease", "state", "lease_expires_at"),
@@ -61,6 +62,7 @@ class Audit(CreatedAt, Leased, Base):
     stage: Mapped[str | None] = mapped_column(String(64), default=None)
     done: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     total: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    # No result is SQL's NULL, not the null of JSON.
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True), default=None)
     idempotency_key: Mapped[str] = mapped_column(String(255))
     payload_hash: Mapped[str] = mapped_column(String(64))

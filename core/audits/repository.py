@@ -14,7 +14,7 @@ from core.db.base import newest_first
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
     """Lock the tenant's audits until the transaction ends. No other transaction requests one until then."""
-    # An advisory lock: the tenant may have no row yet that could be locked.
+    # Counting what is open and adding one more are two statements: between them nobody may add.
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"audit/{tenant}"}
     )

@@ -19,7 +19,6 @@ MAX_STEPS = 2**53
 def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
     """Return the tenant's audit. NotFound when there is none, or when it is another tenant's."""
     audit = repository.by_id(session, audit_id)
-    # Another tenant's id must look like one that does not exist.
     if audit is None or audit.tenant != tenant:
         raise NotFound("There is no such audit.", id=audit_id)
     return audit
@@ -42,6 +41,7 @@ def started(audit: Audit) -> None:
 
 def advanced(audit: Audit, *, stage: str, done: int, total: int) -> None:
     """Record how far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
+    # Progress comes from a child process: nothing of it is believed unread.
     if not STAGE.fullmatch(stage) or not 0 <= done <= total <= MAX_STEPS:
         raise InvalidInput("Progress is a stage of lower-case letters and two counts.", field="stage")
     audit.stage, audit.done, audit.total = stage, done, total

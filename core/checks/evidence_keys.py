@@ -24,6 +24,7 @@ VALID_DAYS = 90
 def seed_of(head_seed: str) -> str:
     """Make the seed of the key for packs, hex. It is HMAC-SHA-256 of its purpose under the heads' seed."""
     signed_heads.signing_key(head_seed)  # InvalidInput for what is no seed
+    # One way, under a purpose of its own: who holds this seed learns nothing of the heads'.
     return hmac.digest(bytes.fromhex(head_seed), PURPOSE, hashlib.sha256).hex()
 
 
@@ -46,5 +47,4 @@ def certified(issuer: Ed25519PrivateKey, public_key: str, today: date) -> Certif
 
 def sign(seed: str, manifest: bytes) -> str:
     """Sign a pack's manifest; hex."""
-    # The purpose is signed too: no signature of a manifest passes for one of anything else.
     return signed_heads.signing_key(seed).sign(PACK_PURPOSE + manifest).hex()

@@ -26,7 +26,7 @@ def record(
         "failing_since": now if violations else None,
     }
     statement = insert(InvariantCheck).values(invariant=invariant, **values)
-    # The first failing check's time stays until a check passes.
+    # The first failure stays until the check holds again.
     since = func.coalesce(InvariantCheck.failing_since, statement.excluded.failing_since)
     statement = statement.on_conflict_do_update(
         index_elements=["invariant"],

@@ -11,7 +11,6 @@ from core.checks import repository
 from graphveil.models.checks import Finding, PromiseHealth, Verdict
 
 FINDINGS_KEPT = 20
-# A verifier may miss polls: one that is slow is not yet away.
 STALE_POLLS = 3
 WORST_FIRST: tuple[Verdict, ...] = ("violated", "stale", "intact")
 
@@ -38,6 +37,7 @@ def results(
     for name, sentence in promises:
         row = checks.get(name)
         age = None if row is None else (now - row.checked_at).total_seconds()
+        # A check that no longer runs says nothing of now, however well it ended.
         stale = age is None or age > STALE_POLLS * poll_seconds
         broken = row is not None and row.violations > 0
         health.append(
@@ -49,7 +49,6 @@ def results(
                 age_seconds=age,
                 violations=None if row is None else row.violations,
                 failing_since=None if row is None else row.failing_since,
-                # Findings name accounts: nobody sees those of another tenant.
                 findings=[
                     Finding(subject=finding["subject"], detail=finding["detail"])
                     for finding in ([] if row is None else row.findings)

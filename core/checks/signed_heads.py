@@ -86,14 +86,15 @@ def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
     try:
         plain = json.loads(document)
         signature = bytes.fromhex(plain.pop("signature"))
+        # The document names its key, but only one that the reader trusts already counts.
         key = trusted.get(plain["key_id"])
         if key is None:
             raise InvalidInput(f"the heads are signed by the key {plain['key_id']}, which is not trusted")
-        # The signature first: nothing else of an unsigned document is looked at.
         key.verify(signature, canonical(plain))
         heads = _heads(plain)
     except InvalidSignature as error:
         raise InvalidInput("the signature of the heads does not hold") from error
+    # A hostile document may be anything, nested without end too.
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InvalidInput("this is no document of signed heads") from error
     if plain["version"] != VERSION or plain["count"] != len(heads.accounts):

@@ -79,6 +79,7 @@ def anchors(
                     by_graph.setdefault((kind, index), []).append(row)
             done += 1
             progress(STAGE, done, total)
+        # Over steps first, then over relations: as the mean is made that they are held against.
         for key, of_steps in by_graph.items():
             rows.setdefault(key, []).append(mean_row(of_steps))
     means = {kind: mean_row([mean_row(rows[kind, index]) for index in range(draws)]) for kind in others}
@@ -126,6 +127,7 @@ def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
     kept = np.sort(rng.permutation(keys)[lost:])
 
     def ends(count: int) -> tuple[np.ndarray, np.ndarray]:
+        # An end of a random edge is a node in proportion to its degree.
         first, second = rng.integers(0, cell.count, (2, count))
         source, target = cell.source[first].astype(np.int64), cell.target[second].astype(np.int64)
         if cell.edge_type.homogeneous and not cell.edge_type.directed:

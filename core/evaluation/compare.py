@@ -47,6 +47,7 @@ def compared(
         only = {metric.name for metric in SCALARS + DISTANCES if not metric.same_nodes}
     ours, theirs = (scalars_of(view, suite, only) for view in (original, synthetic))
     if factor is not None:
+        # A count grows as the nodes, a density falls as they grow.
         ours = {name: _times(value, factor ** GROWS[name]) for name, value in ours.items()}
     distances: dict[str, float | None] = {}
     for family in DISTANCE_FAMILIES:

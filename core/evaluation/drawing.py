@@ -41,12 +41,14 @@ def draw(graph: Graph) -> dict[str, Any] | None:
     shown, large = np.arange(total), total > MAX_NODES
     if not large:
         view = _between(shown, ends, total)
+        # Few nodes may still have more pairs than an eye can follow.
         large = view.edge_count > MAX_EDGES
     if large:
         shown = _most_linked(ends, total)
         view = _between(shown, ends, total)
     kept = np.arange(view.edge_count)
     if large and len(kept) > PART_EDGES:
+        # Evenly among them: a drawing uses no randomness.
         kept = np.linspace(0, len(kept) - 1, PART_EDGES).astype(np.int64)
     u, v = view.u[kept], view.v[kept]
     places = layout(len(shown), u, v)
@@ -90,8 +92,10 @@ def layout(nodes: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     degrees = np.bincount(u, minlength=nodes) + np.bincount(v, minlength=nodes)
     linked = degrees > 0
+    # The place of each node by falling degree.
     order = np.argsort(np.argsort(-degrees, kind="stable"), kind="stable")
     radius = np.sqrt((order + 0.5) / nodes)
+    # Steps of the golden angle fill a disc evenly (Vogel's spiral).
     angle = order * _GOLDEN_ANGLE
     places = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     if linked.sum() > 1:
@@ -113,6 +117,7 @@ def _spring(start: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     ideal = 1.6 / np.sqrt(n)
     for step in range(ROUNDS):
         gap = places[:, None] - places[None, :]
+        # Nodes that lie upon each other have no direction: a floor in place of a division by 0.
         squared = np.maximum(gap.real**2 + gap.imag**2, 1e-6)
         force = ideal**2 * (gap / squared).sum(axis=1)
         along = places[u] - places[v]
@@ -121,6 +126,7 @@ def _spring(start: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         np.add.at(force, v, pull)
         force -= places  # towards the centre: components would drift apart
         length = np.maximum(np.abs(force), 1e-9)
+        # The step shrinks by round, so that forces come to rest.
         most = 0.12 * (1 - step / ROUNDS) + 1e-3
         places = places + force * (np.minimum(length, most) / length)
     return np.stack([places.real, places.imag], axis=1)

@@ -233,6 +233,7 @@ def association_of(mixing: np.ndarray) -> float | None:
     if min(table.shape, default=0) < 2:
         return None
     by_chance = np.outer(rows[rows > 0], columns[columns > 0])
+    # Chi squared over the number of edges, as the table holds shares.
     return float(np.sqrt(((table - by_chance) ** 2 / by_chance).sum() / (min(table.shape) - 1)))
 
 

@@ -144,12 +144,14 @@ def _cosines(
     unit = np.where(some[:, None], rows / np.maximum(lengths, TINY)[:, None], 0).astype(np.float32)
     counted = some[table.source] & some[table.target]
     source, target = table.source[counted], table.target[counted]
+    # Both ends' vectors of all edges would not fit.
     size, total = max(1, AT_ONCE // max(1, unit.shape[1])), 0.0
     for start in range(0, len(source), size):
         ends = (unit[each[start : start + size]] for each in (source, target))
         total += float(np.einsum("md,md->", *ends, dtype=np.float64))
     nodes = int(some.sum())
     whole = unit.sum(axis=0, dtype=np.float64)
+    # Of unit vectors the squared length of their sum is the sum of all cosines, n of them with themselves.
     apart = (float(whole @ whole) - nodes) / (nodes * (nodes - 1)) if nodes > 1 else None
     return total / len(source) if len(source) else None, apart
 
@@ -227,6 +229,7 @@ def _correlations(rows: np.ndarray) -> np.ndarray:
     off = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     spread = np.sqrt(np.square(off).sum(axis=0))
     found: np.ndarray = (off.T @ off) / np.maximum(np.outer(spread, spread), TINY)
+    # A place with one number for all has no deviation: rounding must not make a correlation of it.
     found[:, spread < TINY * len(rows)] = 0
     found[spread < TINY * len(rows)] = 0
     return found

@@ -28,53 +28,55 @@ from core.privacy.reads.node_values import (
 from graphveil.models.reports import ROWS
 
 
-def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
+def exact(graph: Graph, measurement: Measurement) -> np.ndarray | None:
     """Answer a paid read on this graph without noise.
 
     The result is int64, in the order of the paid answer. None where the graph by itself does not say: of
     edges of which only some count at each node, which ones those are was sampled; and where the graph carries
     no such values; and of two steps of which the graph has one, as in live streams. O(n + m log m).
     """
-    if asked.query in ("kept_edges", "kept_nodes"):
-        return _kept(graph, asked)
-    if asked.query in queries.QUERIES:
-        return _counted(graph, asked)
-    if asked.query == "node_values":
-        return _nodes(graph, asked)
-    if asked.query == VECTORS:
-        return _vectors(graph, asked)
-    if asked.query == TWO_SIDED_MIXING:
-        return _between(graph, asked)
-    if asked.query in MIXINGS:
-        return _mixing(graph, asked)
-    return _edge_values(graph, asked) if asked.query in _OF_EDGES else None
+    if measurement.query in ("kept_edges", "kept_nodes"):
+        return _kept(graph, measurement)
+    if measurement.query in queries.QUERIES:
+        return _counted(graph, measurement)
+    if measurement.query == "node_values":
+        return _nodes(graph, measurement)
+    if measurement.query == VECTORS:
+        return _vectors(graph, measurement)
+    if measurement.query == TWO_SIDED_MIXING:
+        return _between(graph, measurement)
+    if measurement.query in MIXINGS:
+        return _mixing(graph, measurement)
+    return _edge_values(graph, measurement) if measurement.query in _OF_EDGES else None
 
 
-def _counted(graph: Graph, asked: Measurement) -> np.ndarray:
-    cell = graph.cell(asked.edge_type, asked.step)
+def _counted(graph: Graph, measurement: Measurement) -> np.ndarray:
+    cell = graph.cell(measurement.edge_type, measurement.step)
     source, target = cell.source, cell.target
-    for part in asked.parts:
+    for part in measurement.parts:
         chosen = (part.labels[source] == part.labels[target]) == part.inside
         source, target = source[chosen], target[chosen]
-    relation = graph.schema.edge_type(asked.edge_type)
+    relation = graph.schema.edge_type(measurement.edge_type)
     ends = graph.nodes[relation.source].count, graph.nodes[relation.target].count
-    question = queries.ask(asked.query, queries.Shape(relation, *ends), asked.arguments)
+    question = queries.ask(measurement.query, queries.Shape(relation, *ends), measurement.arguments)
     return question.measure(replace(cell, source=source, target=target))
 
 
-def _kept(graph: Graph, asked: Measurement) -> np.ndarray | None:
-    if not asked.step:
+def _kept(graph: Graph, measurement: Measurement) -> np.ndarray | None:
+    if not measurement.step:
         return None
-    before, now = (graph.cell(asked.edge_type, step) for step in (asked.step - 1, asked.step))
-    nodes = graph.nodes[graph.schema.edge_type(asked.edge_type).source].count
-    edges = asked.query == "kept_edges"
+    before, now = (
+        graph.cell(measurement.edge_type, step) for step in (measurement.step - 1, measurement.step)
+    )
+    nodes = graph.nodes[graph.schema.edge_type(measurement.edge_type).source].count
+    edges = measurement.query == "kept_edges"
     return np.array([kept_edges(before, now) if edges else kept_nodes(before, now, nodes)], dtype=np.int64)
 
 
-def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
-    table, given = graph.edges[asked.edge_type], asked.arguments
-    relation, bins = graph.schema.edge_type(asked.edge_type), given["bins"]
-    numbers = asked.query in OF_NUMBERS.values()
+def _edge_values(graph: Graph, measurement: Measurement) -> np.ndarray | None:
+    table, given = graph.edges[measurement.edge_type], measurement.arguments
+    relation, bins = graph.schema.edge_type(measurement.edge_type), given["bins"]
+    numbers = measurement.query in OF_NUMBERS.values()
     if table.values is None:
         return None
     table = numbered(table) if numbers else each_alone(table)
@@ -84,13 +86,15 @@ def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
         table = counted(table, 1 if numbers else relation.records_per_slot or 1, by_pair=True)
     assert table.values is not None
     place = bins.places(table.values.columns[bins.attribute.name])
-    query = next((each for each, named in OF_NUMBERS.items() if named == asked.query), asked.query)
+    query = next(
+        (each for each, named in OF_NUMBERS.items() if named == measurement.query), measurement.query
+    )
     if query == "value_histogram":
-        return np.bincount(place, minlength=asked.size)
+        return np.bincount(place, minlength=measurement.size)
     if query == "node_value_sums":
         score = np.asarray(given["scores"])[place]
         ends, weights = _ends(table.source, table.target, given["side"]), score
-        sums = sum(np.bincount(end, weights=weights, minlength=asked.size) for end in ends)
+        sums = sum(np.bincount(end, weights=weights, minlength=measurement.size) for end in ends)
         return np.asarray(sums).astype(np.int64)
     label = np.asarray(given["bin_labels"])[place]
     labels = int(np.max(given["bin_labels"])) + 1
@@ -101,10 +105,11 @@ def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
         keys = list(_ends(table.source, table.target, given["side"]))
     else:
         one, other = np.asarray(given["sources"])[table.source], np.asarray(given["targets"])[table.target]
+        # As the read counts them: an undirected edge stands where the smaller class comes first.
         if relation.homogeneous and not relation.directed:
             one, other = np.minimum(one, other), np.maximum(one, other)
         keys = [one * (int(np.max(given["targets"])) + 1) + other]
-    counts = [np.bincount(key.astype(np.int64) * labels + label, minlength=asked.size) for key in keys]
+    counts = [np.bincount(key.astype(np.int64) * labels + label, minlength=measurement.size) for key in keys]
     summed: np.ndarray = np.sum(counts, axis=0)
     return summed
 
@@ -113,23 +118,23 @@ def _ends(source: np.ndarray, target: np.ndarray, side: str) -> tuple[np.ndarray
     return {"source": (source,), "target": (target,), "both": (source, target)}[side]
 
 
-def _nodes(graph: Graph, asked: Measurement) -> np.ndarray | None:
-    kind = graph.schema.node_type(asked.edge_type.removeprefix(ROWS))
+def _nodes(graph: Graph, measurement: Measurement) -> np.ndarray | None:
+    kind = graph.schema.node_type(measurement.edge_type.removeprefix(ROWS))
     declared = {each.name: each for each in kind.attributes}
     columns = graph.nodes[kind.name].attributes
-    places = np.asarray(asked.arguments["classes"], dtype=np.int64)
+    places = np.asarray(measurement.arguments["classes"], dtype=np.int64)
     held = np.ones(len(places), dtype=bool)
-    for name, bins in asked.arguments["bins_of"].items():
+    for name, bins in measurement.arguments["bins_of"].items():
         if name not in columns:
             return None
         own = places_of(declared[name], columns[name])
         places, held = places * bins.count + own, held & (own >= 0)
-    return np.bincount(places[held], minlength=asked.size)
+    return np.bincount(places[held], minlength=measurement.size)
 
 
-def _vectors(graph: Graph, asked: Measurement) -> np.ndarray | None:
+def _vectors(graph: Graph, measurement: Measurement) -> np.ndarray | None:
     """Count a vector's numbers by place and bin, of the nodes of a group."""
-    kind, given = graph.schema.node_type(asked.edge_type.removeprefix(ROWS)), asked.arguments
+    kind, given = graph.schema.node_type(measurement.edge_type.removeprefix(ROWS)), measurement.arguments
     column = graph.nodes[kind.name].attributes.get(given["attribute"])
     groups = np.zeros(graph.nodes[kind.name].count, dtype=np.int64)
     if "of" in given:
@@ -146,33 +151,34 @@ def _vectors(graph: Graph, asked: Measurement) -> np.ndarray | None:
     return counted
 
 
-def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
-    table, given = graph.edges[asked.edge_type], asked.arguments
-    kind = graph.schema.node_type(graph.schema.edge_type(asked.edge_type).source)
+def _mixing(graph: Graph, measurement: Measurement) -> np.ndarray | None:
+    table, given = graph.edges[measurement.edge_type], measurement.arguments
+    kind = graph.schema.node_type(graph.schema.edge_type(measurement.edge_type).source)
     ends = np.concatenate([table.source, table.target])
     groups = _groups(graph, kind.name, given)
+    # Under a cap only some edges count, by a keyed order that is not kept.
     if groups is None or np.bincount(ends, minlength=1).max() > given["cap"]:
         return None
     count = int(np.max(given["bin_groups"])) + 1
     one, other = groups[table.source], groups[table.target]
     held = (one >= 0) & (other >= 0)
     one, other = one[held], other[held]
-    if asked.query == DIRECTED_MIXING:
+    if measurement.query == DIRECTED_MIXING:
         return np.bincount(one * count + other, minlength=count * count)
     low, high = np.minimum(one, other), np.maximum(one, other)
     square = np.bincount(low * count + high, minlength=count * count).reshape(count, count)
     return square[np.triu_indices(count)]
 
 
-def _between(graph: Graph, asked: Measurement) -> np.ndarray | None:
+def _between(graph: Graph, measurement: Measurement) -> np.ndarray | None:
     """Count the edges between two types by the groups of both ends; None where a cap leaves some out."""
-    table, relation = graph.edges[asked.edge_type], graph.schema.edge_type(asked.edge_type)
+    table, relation = graph.edges[measurement.edge_type], graph.schema.edge_type(measurement.edge_type)
     places, held, count = np.zeros(table.count, np.int64), np.ones(table.count, dtype=bool), 1
     for side, kind, nodes in (
         ("source", relation.source, table.source),
         ("target", relation.target, table.target),
     ):
-        given = asked.arguments["ends"].get(side)
+        given = measurement.arguments["ends"].get(side)
         if given is None:
             continue
         groups = _groups(graph, kind, given)

@@ -204,6 +204,7 @@ def compare(
     whole = compare_whole(original, synthetic, suite, progress, rows) if aligned else None
     metrics = catalogue.described(suite)
     values = {t.name: compare_values(original, synthetic, t) for t in shared}
+    # What no row has needs no explanation.
     if any(values.values()):
         metrics |= described()
     of_nodes = {t.name: compare_node_values(original, synthetic, t) for t in shared}

@@ -260,6 +260,7 @@ def _margins(
     by_degree = []
     for table, column in zip(tables, columns, strict=True):
         classes = np.concatenate([_degree_class(*each) for each in _sides(table, counts, undirected)])
+        # Every value counts at both ends of its edge.
         by_degree.append(_table(attribute, np.tile(column, 2), classes, DEGREES))
     paired = []
     for other in others:
@@ -354,5 +355,6 @@ def _far(attribute: EdgeAttribute, ours: np.ndarray, theirs: np.ndarray) -> floa
     low, high = attribute.range
     if high <= low:
         return 0.0
+    # The earth mover's distance on a line: what lies below each cut, times how far apart bins are.
     moved = np.abs(np.cumsum(away, axis=1))[:, :-1] * np.diff(middles)
     return float(moved.sum(axis=1).mean() / (high - low))

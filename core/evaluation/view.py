@@ -108,6 +108,7 @@ class UndirectedView:
             return cls(n + cell.target_count, source, target + n, True, n, *rest)
         if not cell.edge_type.directed:
             return cls(n, source, target, False, n, *rest)
+        # A pair joined both ways becomes one edge.
         keys = np.unique(np.minimum(source, target) * n + np.maximum(source, target))
         return cls(n, keys // n, keys % n, False, n, *rest)
 

@@ -47,6 +47,7 @@ def compute_exactly() -> None:
     fixed size keeps the order of a product's sums, and is read when CUDA starts. DP-SGD refuses to train
     otherwise (:func:`core.privacy.mechanisms.gradients.require_float32`).
     """
+    # Read by cuBLAS when it starts: later it would have no effect.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -55,7 +56,7 @@ def compute_exactly() -> None:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
-    # Warned of alone: some of CUDA's kernels have no form of one order.
+    # Some kernels have no fixed order: warned of, as they are of use all the same.
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
@@ -64,13 +65,12 @@ def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
     """Let torch compute with one CPU thread inside. Afterwards it has as many as before. Yields the device.
 
     That is ``place``, or without it :func:`device`; CUDA computes exactly from then on.
-
-    The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     """
     place = place or device()
     if place.type == "cuda":
         compute_exactly()
     threads = torch.get_num_threads()
+    # The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     torch.set_num_threads(1)
     try:
         yield place

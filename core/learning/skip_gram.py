@@ -32,11 +32,10 @@ def skip_gram(
     if not occurs.any():
         return np.zeros((count, dimensions), dtype=np.float32)
     rng = public_generator(seed)
-    # Uniform within half of 1 / dimensions, as the authors' program begins.
     inner = (rng.random((count, dimensions), dtype=np.float32) - np.float32(0.5)) / np.float32(dimensions)
     inner[occurs == 0] = 0
+    # The law of negatives as a table of places, so that a kernel draws by one look.
     share = np.cumsum(occurs**SMOOTHING)
-    # The middles of equal shares: a number stands in the table about as often as its weight says.
     places = (np.arange(TABLE_PLACES) + 0.5) / TABLE_PLACES * share[-1]
     drawn = np.searchsorted(share, places).astype(np.int64)
     state = rng.integers(0, 2**64, 1, dtype=np.uint64)

@@ -8,7 +8,6 @@ import numpy as np
 
 from core.kernels.decorator import kernel
 
-# SplitMix64's increment, 2^64 over the golden ratio, and the multipliers of its mixing function.
 GOLDEN, MIX_ONE, MIX_TWO = (
     np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
@@ -75,5 +74,6 @@ def train(
                     other = drawn[_next(state) % drawn.size]
                     if other != here:
                         _step(vector, outer[other], change, 0, rate)
+                # After all of them: negatives are moved by the vector as it was.
                 for k in range(change.size):
                     vector[k] += change[k]

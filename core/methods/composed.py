@@ -194,6 +194,7 @@ def _require_alike(parts: Sequence[Part], public: PublicFacts) -> None:
 def _require_within(plan: PrivacyPlan, plans: Sequence[PrivacyPlan], public: PublicFacts) -> None:
     """Raise NotAccepted for parts whose costs do not go together."""
     with_delta = sum(each.kind is not GuaranteeKind.PURE for each in plans)
+    # Cells are apart under EDGE and EVENT, so that each may have a delta; elsewhere costs add up.
     most = {Unit.EDGE: len(plans), Unit.EVENT: len(plans), Unit.NODE: 1}.get(public.unit, 0)
     if with_delta > most:
         raise errors.NotAccepted(
@@ -201,6 +202,7 @@ def _require_within(plan: PrivacyPlan, plans: Sequence[PrivacyPlan], public: Pub
             "epsilon",
             field="structures",
         )
+    # By the plan's own cost: schedules that look alike may still put two dear steps into one window.
     if (plan.cost().nano_epsilon or 0) > public.nano_epsilon:
         raise errors.NotAccepted(
             "the structures of timed relations divide a window differently, so that its dearest steps add up "
@@ -278,6 +280,7 @@ def plan_whole(params: ComposedParams, public: PublicFacts) -> PrivacyPlan:
 def _require_mixing(params: ComposedParams, public: PublicFacts) -> None:
     """Ask the method of each relation along which values are linked to plan with such a share itself."""
     along = node_share.mixed_along(public.schema, public.edge_types)
+    # Planned on trial, so that a method's own refusal is the answer.
     for part in parts_of(params, public.schema, public.unit, tuple(each.name for each in along)):
         share = {node_share.FIELD: params.node_attribute_share}
         with _named(part):

@@ -149,6 +149,7 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
         if sources is not None and targets is not None:
             each = (pure_nano_epsilon(allotment.event) or 0) // edges_of_unit(plan.unit, relation)
             slots = Shape(relation, sources, targets).slots
+            # Beyond 700 exp overflows, and nothing is added anyway.
             expected += slots / (1 + math.exp(min(each / NANO, 700)))
     if expected > MOST_EDGES:
         raise errors.NotAccepted(

@@ -124,6 +124,7 @@ def _loaded(entry: EntryPoint) -> Iterator[tuple[str, Any]]:
         yield entry.value, entry.load()
     except ModuleNotFoundError as error:
         # A package may be taken away whole or in part, by an image say, while its metadata stay.
+        # Anything else that is missing is a fault of the method, and must be heard.
         if not _names(entry, error.name):
             raise
 
@@ -140,6 +141,7 @@ class _Registered(Mapping[str, Method]):
         places = [(name, partial(_bound, f"{package.__name__}.{name}")) for name in _own_modules()]
         places += [(entry.name, partial(_loaded, entry)) for entry in entries(GROUP)]
         twice = Counter(name for name, _ in places)
+        # A name that is entered twice is left to the whole collection, which refuses it.
         self._places = {name: load for name, load in places if twice[name] == 1}
         self._found: dict[str, Method] = {}
 

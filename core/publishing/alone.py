@@ -73,7 +73,7 @@ class Task:
 def plan_alone(
     schema: GraphSchema,
     nodes: Mapping[str, int],
-    asked: Asked,
+    requested: Asked,
     account: FileAccount | None = None,
     derived: Sequence[Derived] = (),
 ) -> Task:
@@ -81,14 +81,14 @@ def plan_alone(
 
     Raises what the service would: InvalidInput and its kinds, KindNotAllowed.
     """
-    if asked.seed is not None and not asked.public:
+    if requested.seed is not None and not requested.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
-    checks.check_protects(schema, asked.unit, asked.window)
-    if (asked.unit is Unit.W_EVENT) != (asked.window is not None):
+    checks.check_protects(schema, requested.unit, requested.window)
+    if (requested.unit is Unit.W_EVENT) != (requested.window is not None):
         raise InvalidInput("the unit w-event needs a window, and no other unit takes one", field="window")
     nano_epsilon, edge_types = (
-        epsilon_cost(asked.epsilon),
-        checks.protected_relations(schema, asked.edge_types),
+        epsilon_cost(requested.epsilon),
+        checks.protected_relations(schema, requested.edge_types),
     )
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
@@ -97,32 +97,32 @@ def plan_alone(
         book = account.book()
         renyi = book.terms.filter == Filter.RENYI
         most_atto, left_atto = book.terms.delta_atto, partial(delta_left, book.terms, book.balances)
-    if asked.delta is None:
-        delta_atto = usual_delta(schema, asked.unit, edge_types, nodes, most_atto, left_atto)
+    if requested.delta is None:
+        delta_atto = usual_delta(schema, requested.unit, edge_types, nodes, most_atto, left_atto)
     else:
-        delta_atto = delta_cost(asked.delta)
+        delta_atto = delta_cost(requested.delta)
         check_delta(delta_atto, most_atto)
     facts = PublicFacts(
         schema,
-        asked.unit,
-        asked.window,
+        requested.unit,
+        requested.window,
         nano_epsilon,
         delta_atto,
         edge_types,
         accountant=Accountant.RENYI if renyi else Accountant.PRIVACY_LOSS,
     )
-    settled = settle(asked.method, asked.parameters, asked.formats, facts, nodes, had=_Here())
-    if settled.plan.cost().kind is GuaranteeKind.NONE and not asked.public:
+    settled = settle(requested.method, requested.parameters, requested.formats, facts, nodes, had=_Here())
+    if settled.plan.cost().kind is GuaranteeKind.NONE and not requested.public:
         raise KindNotAllowed(
             f"{settled.generator.name} so gives no guarantee: it is for graphs that are known to all",
             kind="none",
         )
-    if settled.generator.hides_links and not asked.public:
+    if settled.generator.hides_links and not requested.public:
         raise InvalidInput("a list of sensitive links is kept by the service only", field="method")
     params, size = settled.params.model_dump(mode="json"), None
-    if asked.nodes is not None:
+    if requested.nodes is not None:
         checks.check_size(settled.generator.name, params, schema, settled.released)
-        size = Size(nodes=asked.nodes, of=sum(nodes.values()))
+        size = Size(nodes=requested.nodes, of=sum(nodes.values()))
     release = Plain(
         job_id=ids.new_id(ids.JOB),
         dataset_id=HERE,
@@ -136,7 +136,7 @@ def plan_alone(
         delta_atto=delta_atto,
         edge_types=facts.edge_types,
         formats=settled.formats,
-        seed=asked.seed,
+        seed=requested.seed,
         derived=tuple(derived),
         size=size,
     )
@@ -200,6 +200,7 @@ def make_alone(
         )
     terms = account.book().terms
     amounts = plan.spend(terms.filter, terms.orders)
+    # The account's file is held throughout, so that releases side by side see each other's reservation.
     with account.held() as held:
         reservation_id = held.reserve(
             amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id, apart=plan.apart
@@ -208,6 +209,7 @@ def make_alone(
         try:
             _run(task, graph_folder, out, recorder, progress)
         except BaseException as error:
+            # From the opening on a failure can depend on the data, so that failing tells something: it costs.
             if recorder.opened:
                 held.forfeit(
                     reservation_id, reason=f"failed after the graph was opened: {type(error).__name__}"
@@ -217,6 +219,7 @@ def make_alone(
                     reservation_id, reason=f"refused before the graph was opened: {type(error).__name__}"
                 )
             raise
+        # Last: the charge names the digests of a bundle that is complete.
         held.charge(reservation_id, digests=digests(out))
 
 
@@ -227,4 +230,5 @@ def _run(task: Task, graph_folder: Path, out: Path, recorder: _Recorder, progres
 def digests(out: Path) -> dict[str, str]:
     """Read the SHA-256 of every released file of the bundle. They go by name."""
     entries = json.loads((out / "manifest.json").read_bytes())
+    # Digests of private files would let others try out guesses at what they hold.
     return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}

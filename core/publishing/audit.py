@@ -45,6 +45,7 @@ def judged(spec: AuditSpec, target: AuditTarget, progress: Progress) -> dict[str
     delta = cost.delta_atto / ATTO
     result = _measured(target, target.plan, spec.runs, delta, "audit", progress)
     control = _measured(target, target.control, spec.runs, delta, "control", progress)
+    # A lower bound above the promise refutes it; the copy has half the noise, so that its bound should.
     passed, caught = result.lower_bound <= promised, control.lower_bound > promised
     return {
         "method": spec.method,
@@ -59,6 +60,7 @@ def judged(spec: AuditSpec, target: AuditTarget, progress: Progress) -> dict[str
         "event": result.event,
         "passed": passed,
         "control": {"lower_bound": control.lower_bound, "caught": caught},
+        # An audit that does not see half the noise says nothing by passing.
         "verdict": "failed" if not passed else "passed" if caught else "inconclusive",
     }
 
@@ -83,6 +85,7 @@ def _counting(
         for _ in range(count):
             rows.append(np.atleast_1d(once(graph)))
             done += 1
+            # Not at each run: a report costs more than a small run does.
             if done % CHUNK == 0 or done == total:
                 progress(stage, done, total)
         return np.stack(rows)

@@ -77,6 +77,7 @@ def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
     if unit is Unit.NODE:
         one, two = ([(None, 0, other) for other in others] for others in replaced(schema))
         return _world(schema, one, 0), _world(schema, two, 1)
+    # Nodes 0 and 1, or thing 0, have no edge of the background.
     canary = (0, 1) if schema.edge_type(EDGE).homogeneous else (0, 0)
     held = [(step, *canary) for step in canary_steps(unit, schema)]
     return _world(schema, held, 0), _world(schema, [], 0)
@@ -89,6 +90,7 @@ def _world(schema: GraphSchema, more: Sequence[tuple[int | None, int, int]], gro
         rows = [(step, *pair) for step in schema.steps_of(relation.name) for pair in BACKGROUND]
         own = more if relation.name == EDGE else ()
         step, source, target = zip(*rows, *own, strict=True)
+        # The canary carries what no other edge does.
         kinds = np.repeat([0, 1], [len(rows), len(own)])
         values = EdgeValues({each.name: kinds for each in relation.attributes})
         tables[relation.name] = EdgeTable(
@@ -113,6 +115,7 @@ def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
         private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
         found = [read(private.cell(a.edge_type, a.step), a) for a in plan.allotments]
+        # The sum comes last: what single numbers hardly tell all of them together may.
         values = [value for part, _ in found for value in part]
         return np.array([*values, sum(evidence for _, evidence in found)], dtype=np.float64)
 
@@ -154,6 +157,7 @@ def _response(params: Any) -> Once:
         nano = pure_nano_epsilon(allotment.event) or 0
         flips = None
         if params.form == "balanced":
+            # About the number of edges that both neighbours have, as if it had been paid for.
             flips = Flips.balanced(nano, len(BACKGROUND), cell.shape.slots)
         source, target = cell.randomised_response(nano_epsilon=nano, purpose="audit", flips=flips)
         canary = float(((source == 0) & (target == 1)).any())
@@ -184,6 +188,7 @@ def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
     from core.learning.devices import device
 
     module = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64, device=device())
+    # The weight begins at 0, so that it is the sum of what the steps have moved.
     with torch.no_grad():
         module.weight.zero_()
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder())).dp_sgd(
@@ -192,6 +197,7 @@ def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
         module=module,
         optimiser=torch.optim.SGD(module.parameters(), lr=1.0),
         clip=1.0,
+        # By 1: each step moves by the noisy sum itself.
         divisor=1.0,
         purpose="audit",
     )
@@ -210,12 +216,14 @@ def _canary_gradients(edges: Any) -> tuple[Any]:
     import torch
 
     directions = np.zeros((len(edges), 2))
+    # Unit gradients along the first coordinate for the canary, and none for all others.
     directions[(edges.source == 0) & (edges.target == 1), 0] = 1.0
     return (torch.from_numpy(directions),)
 
 
 def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
     ratios = [
+        # The log likelihood ratio of a sampled Gaussian: log(1 - rate + rate e^((2 x - 1) / (2 s^2))).
         np.log1p(rate * np.expm1(np.clip((2 * moves - 1) / (2 * s * s), -500, 500))).sum() if rate < 1
         else moves.sum()
         for s in (sigma, 2 * sigma, sigma / 2)
@@ -252,6 +260,7 @@ class _Heard(PeopleAndThings):
 
     def _noisy(self, *asked: Any) -> tuple[Noisy, int]:
         found = super()._noisy(*asked)
+        # In deviations of their noise: answers of all reads are then on one scale.
         self._heard.append(found[0].values / found[0].deviation)
         return found
 
@@ -271,6 +280,7 @@ def _drawn_persons(model: Any) -> np.ndarray:
     graph = model.sample(noise_generator(), no_progress)
     table, relation = graph.edges[EDGE], graph.schema.edge_type(EDGE)
     source, target = (np.bincount(side, minlength=NODES) for side in (table.source, table.target))
+    # Sorted where nodes come without their names: which place the canary's end has is chance.
     degrees = np.sort(source + target) if relation.homogeneous else np.append(np.sort(source), target)
     return np.array([len(table.source), *degrees, *_carried(graph)], dtype=np.float64)
 

@@ -92,6 +92,7 @@ def write_vectors(
     parts = []
     for kind, values in vectors.items():
         own = np.ascontiguousarray(values[permutations[kind]], dtype=np.float32)
+        # Offsets of 64 bits: all numbers of a type may be more than 2^31.
         ends = pa.array(np.arange(len(own) + 1, dtype=np.int64) * own.shape[1])
         columns = {
             "id": graph.nodes[kind].id_array(),
@@ -109,6 +110,7 @@ def _node_table(graph: Graph) -> pa.Table:
         for kind, table in graph.nodes.items()
         for name, column in table.attributes.items()
     }
+    # An attribute that two types hold in two forms cannot be one column.
     forms: dict[str, set[str]] = {}
     for (_, name), column in arrays.items():
         forms.setdefault(name, set()).add(str(column.type))
@@ -154,6 +156,7 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
     found = {}
     for kind in pc.unique(aligned["type"]).to_pylist():
         rows = aligned.filter(pc.equal(aligned["type"], kind))
+        # By place in the release, whatever the order of the file's rows.
         found[kind] = np.empty(rows.num_rows, dtype=np.int64)
         found[kind][rows["index"].to_numpy()] = rows["original"].to_numpy()
     return found
@@ -175,12 +178,14 @@ def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Grap
     edges = {}
     for edge_type in schema.edge_types:
         rows = pq.read_table(release / "edges.parquet", filters=[("type", "=", edge_type.name)])
+        # What is no link by its weight is none for a comparison either.
         if WEIGHT in rows.column_names and not edge_type.attributes:
             faint = pc.fill_null(pc.less(rows[WEIGHT], pa.scalar(PRESENT_FROM, pa.float32())), False)
             rows = rows.filter(pc.invert(faint))
         ends = []
         for column, kind in (("source", edge_type.source), ("target", edge_type.target)):
             index = pc.index_in(rows[column], value_set=ids[kind])
+            # The text names no node: it may be read where the data may not.
             if index.null_count:
                 raise PrivacyViolation("a released edge names an undeclared node")
             ends.append(original[kind][index.to_numpy()])
@@ -201,6 +206,7 @@ def _columns(
     if not kind.attributes:
         return {}
     rows = pq.read_table(release / "nodes.parquet", filters=[("type", "=", kind.name)])
+    # The alignment is a permutation: sorting it gives its inverse.
     rows, found = rows.take(np.argsort(original[kind.name])), {}
     for each in kind.attributes:
         own = f"{kind.name}.{each.name}"
@@ -243,6 +249,7 @@ def manifest(out: Path, media_types: Mapping[str, str], parts: Sequence[Part] = 
     """
     found = {f"release/{part.name}": (part.bytes, part.sha256) for part in parts}
     for path in out.rglob("*"):
+        # A file cannot hold its own digest.
         name = path.relative_to(out).as_posix()
         if path.is_file() and name != "manifest.json":
             with path.open("rb") as file:

@@ -122,8 +122,8 @@ def _paid_for(own: Sequence[Measurement]) -> _PaidFor:
     if timed is not None and timed.values is not None:
         found |= {"by_step": timed.values.tolist(), "near_by_step": within(timed.scale, CONFIDENCE)}
         found |= {
-            name: np.asarray(timed.arguments[asked]).tolist()
-            for name, asked in (("periods", "periods"), ("labels", "bin_labels"))
+            name: np.asarray(timed.arguments[argument]).tolist()
+            for name, argument in (("periods", "periods"), ("labels", "bin_labels"))
         }
     return _PaidFor(**found)
 
@@ -199,6 +199,7 @@ def _of_vector(
         )
         near = _sum_near(reads[0], len(reads) * len(counts))
     names, kept = labels_of(bins), np.delete(np.arange(bins.count), rest)
+    # Those that the release has most of, in the order in which they are declared.
     kept = np.sort(kept[np.argsort(-counts.sum(axis=0)[kept], kind="stable")[:MAX_BINS]])
     found = {
         "of": kind.name,
@@ -223,6 +224,7 @@ def _of_vector(
             "columns": found["bins"],
             "released": np.add.reduceat(counts[:, kept], starts).tolist(),
             "paid": None if measured is None else np.add.reduceat(measured[:, kept], starts).tolist(),
+            # Of the row with most places: the widest of all bounds.
             "within": _sum_near(reads[0], len(reads) * int(np.bincount(row).max())) if reads else None,
         }
     }
@@ -232,6 +234,7 @@ def _sum_near(each: Measurement, count: int) -> int:
     """Bound a sum of so many values' noise, of which Gaussian noise was rounded to integers."""
     if each.law == LAPLACE:
         return sum_within(each.scale, count, CONFIDENCE)
+    # Rounding to whole numbers moves each value by at most a half.
     spread = math.sqrt(count * (float(each.scale) ** 2 + 0.25))
     return math.ceil(spread * NormalDist().inv_cdf((1 + CONFIDENCE) / 2))
 
@@ -417,14 +420,14 @@ def _folded(square: np.ndarray) -> np.ndarray:
     return both
 
 
-def _paid_square(asked: Measurement, count: int) -> np.ndarray:
+def _paid_square(measurement: Measurement, count: int) -> np.ndarray:
     """The paid counts as read of a directed relation, else at either order of an edge's ends."""
     square = np.zeros((count, count), dtype=np.int64)
-    if asked.values is None:
+    if measurement.values is None:
         return square
-    if asked.query == DIRECTED_MIXING:
-        return asked.values.reshape(count, count)
-    square[np.triu_indices(count)] = asked.values
+    if measurement.query == DIRECTED_MIXING:
+        return measurement.values.reshape(count, count)
+    square[np.triu_indices(count)] = measurement.values
     return square + np.triu(square, 1).T
 
 

@@ -41,6 +41,7 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
     try:
         return model.model_validate(spread(model, parameters))
     except ValidationError as error:
+        # One at a time, without its input: a text that is shown repeats nothing of a request.
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
         raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
@@ -147,6 +148,7 @@ def released_schema(
     others are left out.
     """
     if schema.collection is not None:
+        # All graphs of a collection declare the same.
         drawn = next(iter(_drawn(schema, edge_types, node_values, vectors).values()), ())
         graphs = schema.collection.released(set(edge_types), drawn, values=values)
         graphs = graphs.model_copy(update={"attributes": tuple(map(_unbounded, graphs.attributes))})
@@ -298,10 +300,12 @@ def spread(model: type[Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     if twice:
         raise _wrong_shares(f"{_share_parameter(twice[0])} is set beside shares; leave one of them out")
     total = math.fsum(given.values())
+    # Decimal shares do not sum to 1 exactly in binary.
     if abs(total - 1) > ROUNDING:
         raise _wrong_shares(f"the shares sum to {total:.10g}; let them sum to 1")
     if not given.get(reads[-1], 0):
         raise _wrong_shares(f"nothing is left for {reads[-1]}; give it a share")
+    # The last read has no parameter: it has what the others leave.
     return {**rest, **{_share_parameter(name): float(given.get(name, 0)) for name in reads[:-1]}}
 
 

@@ -100,6 +100,7 @@ def declarations(
     if schema.collection is not None:
         raise NotAccepted("A collection of graphs is not made from declarations.", field="graph_schema")
     names = protected_relations(schema, edge_types)
+    # What the caller says of sizes comes before what is declared: it may be asked for other ones.
     whole = _sized(schema, names, {**nodes, **params.nodes})
     _require_known(params, whole)
     released = released_schema(whole, names, node_values=True, vectors=True)
@@ -129,6 +130,7 @@ def _sized(schema: GraphSchema, names: Sequence[str], nodes: Mapping[str, int]) 
             raise InvalidInput(
                 f"say how many nodes of type {kind.name!r} there are", field="parameters.nodes"
             )
+        # Public attributes would have to be copied from data, which is not opened.
         kept = tuple(each for each in kind.attributes if each.protection is not Protection.PUBLIC)
         kinds.append(kind.model_copy(update={"count": count, "attributes": kept}))
     unknown = sorted(set(nodes) - {kind.name for kind in kinds})

@@ -79,6 +79,7 @@ def run_declared(*, schema: GraphSchema, task: ReleaseTask, out: Path, progress:
         raise PrivacyViolation("only declarations are made without a graph")
     said = declarations(schema, spec.nodes, spec.params, edge_types=spec.edge_types, formats=spec.formats)
     plan = plan_of(spec.unit, spec.window, schema.steps)
+    # By digest, as every release does: a plan with any read in it must not pass as one of none.
     if PrivacyPlan.from_json(task.plan).digest() != plan.digest():
         raise PlanExceeded("the reserved plan is not one that reads nothing")
     origin = Origin(spec.job_id, spec.dataset_id, spec.dataset_version, DECLARED, TITLE, spec.seed)
@@ -151,6 +152,7 @@ def drawn(schema: GraphSchema, params: DeclaredParams, rng: Rng, progress: Progr
         progress("sample", done, len(schema.edge_types))
         said, ends = params.of(relation.name), (nodes[relation.source], nodes[relation.target])
         weights = [_weights(said, count, rng) for count in ends]
+        # Both ends are of one law here: a node has one expected degree.
         if relation.homogeneous and not relation.directed:
             weights[1] = weights[0]
         groups = None
@@ -172,6 +174,7 @@ def _weights(said: Relation, count: int, rng: Rng) -> np.ndarray:
     laws: Mapping[str, Callable[[], np.ndarray]] = {
         "poisson": lambda: np.ones(count),
         "exponential": lambda: rng.exponential(size=count),
+        # The inverse of the Pareto law's distribution function.
         "power_law": lambda: (1 - rng.random(count)) ** (-1 / (said.exponent - 1)),
     }
     return np.asarray(laws[said.degrees]())
@@ -202,6 +205,7 @@ def _pairs(
         missing = wanted - len(keys)
         if missing <= 0:
             break
+        # Some will be loops or repeats: a quarter more than missing.
         take = missing + missing // 4 + 16
         source = sources.draw(take, rng)
         if relation.functional:  # everyone once, in a random order
@@ -220,6 +224,7 @@ def _pairs(
                 source, target = np.minimum(source, target), np.maximum(source, target)
         fresh = source * own + target
         keys = np.unique(np.concatenate([keys, fresh]))
+        # Cut at random: the first of sorted keys would favour nodes of low number.
         if len(keys) > wanted:
             keys = np.sort(rng.permutation(keys)[:wanted])
     return keys

@@ -33,6 +33,7 @@ class Drawing:
 
     def __call__(self, index: int) -> Mapping[str, Any]:
         number, name = self.numbers[index], part_name(self.numbers[index], self.shards)
+        # The scratch folder goes with the task: nothing stays unsealed on a machine of the engine.
         with TemporaryDirectory() as scratch:
             law, out, degrees = (Path(scratch) / each for each in (LAW, PARTS, DEGREES))
             law.mkdir()
@@ -40,6 +41,7 @@ class Drawing:
             part = run_shard(
                 law=law, method=self.method, number=number, shards=self.shards, out=out, degrees=degrees
             )
+            # Sealed under its own name, so that no part can be put in the place of another.
             for folder in (out, degrees):
                 self.put(f"{folder.name}/{name}", places.pieces(folder / name))
         return asdict(part)

@@ -46,11 +46,13 @@ def run_evaluation(
         first_step=spec.release.step or 0,
     )
     progress("load", 1, 2)
+    # Values are not even read where the release has none to compare.
     carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
     snapshot = spec.release.step is not None
     original = read_original(graph_folder, snapshot=snapshot, protected_values=carried)
     original = restricted(original, synthetic.schema)
     progress("load", 2, 2)
+    # Nodes of another universe are nobody of the original: no attack has a target.
     if spec.release.size is not None:
         comparison = suite.compare(original, synthetic, spec.suite, progress, spec.release.size.factor)
         _write(curator_part(public, comparison, {}, reduced_from=spec.reduced_from), out)

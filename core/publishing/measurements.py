@@ -78,6 +78,7 @@ class _Groupings:
 
     def number(self, kind: str, labels: np.ndarray) -> int:
         own = np.ascontiguousarray(labels, dtype=np.int64)
+        # By content: measurements that name the same groups share one table.
         key = (kind, own.tobytes())
         if key not in self.numbers:
             self.numbers[key] = len(self.found)
@@ -216,6 +217,7 @@ def _rows(
     """Build a measurement's rows, in the order of its keys; those of nodes in the order of the release."""
     ids = pa.nulls(len(values), pa.string())
     if keys.by_node:
+        # In the release's order: that of the original must not be told.
         order = permutations[kind]
         own = values.reshape(len(order), len(values) // max(len(order), 1))[order]
         values = own.ravel()
@@ -231,6 +233,7 @@ def _rows(
             ids,
             *shown,
             *(
+                # No count is below 0, so that an interval need not be either.
                 pa.array(each)
                 for each in (values, np.maximum(values - near, 0), np.maximum(values + near, 0))
             ),
@@ -273,6 +276,7 @@ def _thresholds(each: Measurement, kinds: _Kinds) -> _Keys:
 def _pairs_of_groups(each: Measurement, kinds: _Kinds) -> _Keys:
     names = ("group", "other group")
     if "target_labels" not in each.arguments:
+        # Of g groups there are g (g + 1) / 2 pairs: solved for g.
         groups = (math.isqrt(8 * each.size + 1) - 1) // 2
         return _Keys(keys=tuple(np.triu_indices(groups)), names=names)
     labels = each.arguments["target_labels"]
@@ -325,6 +329,7 @@ def _places_and_bins(each: Measurement, kinds: _Kinds) -> _Keys:
     """Name a vector's place and the bin of its number; that of 0 is not counted."""
     rest, count = each.arguments["bin_of_zero"], each.arguments["bins"].count
     place, other = np.divmod(np.arange(each.size), count - 1)
+    # The bin of 0 is not among the columns: those beyond it are one further on.
     return _Keys(keys=(place, other + (other >= rest)), names=("place", "bin"))
 
 

@@ -55,9 +55,11 @@ def membership_attacks(
         generator = registry.get(release.method)
         params = generator.Params.model_validate(release.params)
         plan = generator.plan(params, release.facts(original.schema))
+        # A meter of its own, and no account behind it: the twin is thrown away.
         session = PrivateGraph(game.held, Meter(plan, MemoryRecorder()))
         model, _ = fitted(release, generator, session, plan, params, None, no_progress)
         twin = model.sample(noise_generator(), no_progress)
+    # By the method's own rules: what it says of a twin is no fault of the release.
     except (GraphveilError, ValidationError):
         return membership.not_run(_REFUSED)
     most = 1.0

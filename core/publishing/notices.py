@@ -99,6 +99,7 @@ def true_edge_notices(
     shares = generator.true_shares(params, plan, schema, nodes)
     if not shares:
         return ()
+    # By share, then name: equal plans have equal texts.
     largest = sorted(shares, key=lambda name: (-shares[name][1], name))[:MOST_RELATIONS]
     named = "; ".join(f"{name} {_percent(*shares[name])}" for name in largest)
     more = len(shares) - len(largest)
@@ -177,6 +178,7 @@ def _of_edges(
         covered = "all edges of a node together with what they carry, also where that alone is another. "
     else:
         steps = (plan.window or 1) if snapshot else 1
+        # A changed value is an edge that goes and another that comes: twice what is spent on values.
         twice = 2 * steps * Decimal(generator.values_plan(plan).cost().nano_epsilon or 0) / NANO
         what = "one record of an edge, or an" if plan.apart else "an"
         covered = (
@@ -243,6 +245,7 @@ def _cost_of_rows(own: PrivacyPlan) -> str:
         rows.setdefault(each.edge_type if each.edge_type.startswith(ROWS) else "", []).append(each)
     of_edges = rows.pop("", [])
     costs = [replace(own, allotments=tuple(of_type)).cost() for of_type in rows.values()]
+    # The dearest type decides: a neighbour differs in one row.
     of_row = max(each.nano_epsilon or 0 for each in costs)
     of_unit = replace(own, allotments=tuple(of_edges)).cost().nano_epsilon if of_edges else 0
     atto = max(each.delta_atto for each in costs)

@@ -85,6 +85,7 @@ def _row(
         "predicted": float(np.average([noise for noise, _ in expected], weights=sizes)),
         "actual": float(np.concatenate(paid).mean()),
         "held": float(np.concatenate(held).mean()),
+        # Over the same numbers as the paid error, or not at all.
         "synthetic": float(np.concatenate(drawn).mean()) if len(drawn) == len(paid) else None,
     }
 
@@ -95,6 +96,7 @@ def mean_noise(scale: Fraction, law: str = LAPLACE) -> float:
     if law != LAPLACE:
         return float(scale) * math.sqrt(2 / math.pi)
     rate = float(1 / scale)
+    # By expm1, as 1 - q^2 of wide noise is near 0.
     return 2 * math.exp(-rate) / -math.expm1(-2 * rate)
 
 
@@ -106,6 +108,7 @@ def read_measurements(
     listed = json.loads((release / LIST).read_bytes())["measurements"]
     table = pq.read_table(release / VALUES, columns=["measurement", "key", "other_key", "value"])
     numbers = table["measurement"].to_numpy()
+    # Rows of one measurement stand together, in the list's order.
     ends = np.searchsorted(numbers, np.arange(len(listed) + 1))
     groups = _groups(release, order)
     for number, entry in enumerate(listed):
@@ -143,6 +146,7 @@ def _measurement(
     if query in BY_NODE:
         relation = schema.edge_type(name)
         nodes = order[relation.target if entry["side"] == "target" else relation.source]
+        # Back from the order of the release to that of the original.
         shaped = values.reshape(len(nodes), -1)
         own = np.empty_like(shaped)
         own[nodes] = shaped
@@ -162,6 +166,7 @@ def _arguments(
     query = entry["query"]
     side = {} if entry["side"] is None else {"side": entry["side"]}
     if query == "degree_histogram":
+        # A row for each degree from 0 on.
         return side | {"most": rows.num_rows - 1}
     if query == "tail_counts":
         return {"thresholds": rows["key"].to_numpy()}

@@ -41,6 +41,7 @@ def write_degrees(folder: Path, part: Part, slots: Slots, path: Path) -> None:
     bins = [bins_of(each) for each in slots.attributes]
     counts = [np.zeros(each.count, dtype=np.int64) for each in bins]
     for source, target, *values in checked_part(folder, part, slots):
+        # Rows are sorted by source, so that the last has the largest.
         last = max(int(source[-1]), int(target.max())) + 1
         found = [np.pad(each, (0, max(0, last - len(each)))) for each in found]
         tally(found[0], source)
@@ -69,6 +70,7 @@ def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
     A node has edges in several parts, those of its smaller neighbours. ValueError where two parts may share
     a pair, or where degrees are not those of so many rows and nodes. O(n parts) time, O(n) memory.
     """
+    # Parts that follow one another by their sources can share no pair.
     require_apart(sorted(parts, key=_place))
     found = [np.zeros(nodes, dtype=np.int64) for nodes in _sides(slots)]
     for part in parts:
@@ -82,6 +84,7 @@ def degrees_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
                     raise ValueError(f"{part.name}: not the degrees of nodes that there are")
                 own[first : first + len(known)] += known
             first += len(columns[0])
+        # Mirrored, an edge counts at both of its ends in the one vector.
         ends = part.rows * (2 if slots.mirrored else 1)
         if any(int(own.sum()) - had != ends for own, had in zip(found, before, strict=True)):
             raise ValueError(f"{part.name}: not the degrees of the rows that were written")
@@ -97,6 +100,7 @@ def carried_of(folder: Path, parts: Sequence[Part], slots: Slots) -> list[np.nda
     for part in parts if found else ():
         held = pq.read_schema(folder / part.name).metadata or {}
         counts = [np.array(each, dtype=np.int64) for each in json.loads(held.get(CARRIED.encode(), b"[]"))]
+        # The counts came with the part: they are believed only where they fit its rows.
         if [each.shape for each in counts] != [each.shape for each in found] or any(
             each.min() < 0 or int(each.sum()) != part.rows for each in counts
         ):

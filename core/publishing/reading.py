@@ -49,6 +49,7 @@ def read_release(folder: Path) -> Graph:
             and own[WEIGHT].null_count == 0
             and len(own)
         ):
+            # The graph will sort its edges so: weights follow them.
             order = np.lexsort((np.maximum(*ends), np.minimum(*ends)))
             weights[relation.name] = own[WEIGHT].to_numpy().astype(np.float32)[order]
     graph = Graph.build(schema, nodes, edges)

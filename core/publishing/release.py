@@ -66,9 +66,11 @@ def publish(
     previous: Path | None = None,
 ) -> None:
     """As :func:`run_release`, with the generator given."""
+    # All that can be refused is refused by the public schema, before anything is told or opened.
     spec, agreed = task.release, agree(generator, read_schema(graph_folder), task)
     if spec.named_links and not (graph_folder / SENSITIVE).exists():
         raise InvalidInput("the list of sensitive links is missing", field="named_links")
+    # Durably, before the first byte of the graph: what fails from here on is charged.
     recorder.opening()
     progress("load", 0, 1)
     # What edges of protected relations carry is not even read where the method does not synthesise it.
@@ -79,6 +81,7 @@ def publish(
     before = before_of(previous, agreed.plan)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph), before)
     model, state = fitted(spec, generator, private, agreed.plan, agreed.params, previous, progress)
+    # A fit that drew no paid noise has read nothing, or has read past the meter.
     require_metered(meter.transcript)
     guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, spec.window_nano_epsilon)
     paid = Paid(generator, spec, agreed, guarantee, meter.transcript, meter.measurements)
@@ -105,6 +108,7 @@ def write_release(
     another size than the original's nothing of ``around`` is looked at.
     """
     spec = paid.spec
+    # A seed repeats the sample of a public dataset; noise itself never has one.
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     if spec.size is not None:
         model, paid, around = at_size(model, paid, spec.size, rng)
@@ -128,6 +132,7 @@ def with_weights(
     for name, (keys, values) in weights.items():
         table, kind = released.edges[name], released.schema.edge_type(name).source
         ends = [permutations[kind][each].astype(np.int64) for each in (table.source, table.target)]
+        # In the original's order, in which the model's keys are.
         own = np.minimum(*ends) * released.nodes[kind].count + np.maximum(*ends)
         place = np.searchsorted(keys, own)
         if not len(own):
@@ -154,6 +159,7 @@ def agree(generator: Method, schema: GraphSchema, task: ReleaseTask) -> Agreed:
         checks.check_size(spec.method, spec.params, schema, released)
     facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)
+    # Never trusted: recomputed from what was agreed, and compared.
     if plan.digest() != reserved.digest():
         raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
     if not checks.keeps_to(plan.cost(), spec.nano_epsilon, spec.delta_atto):
@@ -184,6 +190,8 @@ def dress(
         table = original.nodes[kind.name]
         kept = {}
         for attribute in sorted(kind.attributes, key=lambda each: each.name):
+            # What is public is copied as it is; all else must be the sample's, or it would be the original's
+            # own.
             public = attribute.protection is Protection.PUBLIC
             columns = (original if public else sampled).nodes[kind.name].attributes
             if attribute.name in columns:
@@ -201,4 +209,5 @@ def dress(
         drawn = source.edges[edge_type.name]
         edges[edge_type.name] = drawn if edge_type.public or edge_type.attributes else drawn.bare()
     graph = Graph.build(schema, nodes, edges)
+    # A random order, or that of public ids: none that the file had.
     return sorted_by_id(graph) if public_ids else pseudonymise(graph, rng, order)

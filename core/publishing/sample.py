@@ -52,6 +52,7 @@ def draw(generator: Method, source: Path, task: ReleaseTask, out: Path, progress
     progress("load", 0, 1)
     schema = GraphSchema.model_validate_json((source / "schema.json").read_bytes())
     plan, transcript = PrivacyPlan.from_json(task.plan), read_transcript(source / "transcript.json")
+    # That of the fit: a further sample spends nothing, and promises no more.
     guarantee = guarantee_of(plan, transcript, spec.delta_atto)
     params = generator.Params.model_validate(spec.params)
     agreed = Agreed(
@@ -60,6 +61,7 @@ def draw(generator: Method, source: Path, task: ReleaseTask, out: Path, progress
         plan,
         released_schema(schema, spec.edge_types, **generator.synthesised(params)),
     )
+    # The graph is not opened again: what lies around the sample comes from the first release.
     if spec.size is None:
         around = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
     else:

@@ -116,6 +116,7 @@ def usual_delta(
     things = [name for name in edge_types if not schema.edge_type(name).homogeneous]
     if unit is not Unit.NODE or person is None or not things:
         return 0
+    # Well below one over the number of persons: at that a delta could give one of them away.
     usual = min(USUAL_DELTA_ATTO, ATTO // (10 * max(1, nodes[person.name])), most_atto)
     return 0 if usual and left_atto is not None and usual > left_atto() else usual
 
@@ -179,6 +180,7 @@ def method_of(
     if had is not None and name not in had:
         raise had.refusal(generator)
     params = params_of(generator, parameters)
+    # Written out now, so that a later default changes nothing of a stored job.
     if isinstance(params, ComposedParams):
         params = written_out(params, facts.schema, facts.unit, facts.edge_types)
     if in_parts:
@@ -186,11 +188,11 @@ def method_of(
     return choice, generator, params
 
 
-def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
+def structures_of(requested: Structures, facts: PublicFacts) -> dict[str, StructureChoice]:
     """Read a map of relations to methods. UnknownMethod, InvalidInput and NotAccepted come with the
     ``field``."""
     found = {}
-    for relation, each in asked.items():
+    for relation, each in requested.items():
         field = f"method.{relation}"
         require_asked_for(relation, facts.edge_types, field)
         choice = _structure(each, field)
@@ -210,9 +212,11 @@ def structures_of(asked: Structures, facts: PublicFacts) -> dict[str, StructureC
     return found
 
 
-def _structure(asked: str | StructureChoice | Mapping[str, Any], field: str) -> StructureChoice:
+def _structure(requested: str | StructureChoice | Mapping[str, Any], field: str) -> StructureChoice:
     try:
-        return StructureChoice.model_validate({"method": asked} if isinstance(asked, str) else asked)
+        return StructureChoice.model_validate(
+            {"method": requested} if isinstance(requested, str) else requested
+        )
     except ValidationError:
         raise InvalidInput(
             f'{field}: give a method\'s name, or {{"method": NAME, "parameters": {{...}}}}.', field=field

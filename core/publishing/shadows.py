@@ -51,6 +51,7 @@ def shadow_releases(
             model, _ = fitted(release, generator, session, plan, params, None, tell.of(number, count))
             hidden = model.hidden_links() or SensitiveLinks({})
             shadows.append(DefenceShadow(published, _drawn(model, number), hidden))
+    # Not every method takes its own output: then there is nothing to learn from, and no fault.
     except (GraphveilError, ValidationError):
         shadows = []
     tell.finish()
@@ -60,6 +61,7 @@ def shadow_releases(
 def _drawn(model: FittedModel, seed: int) -> Graph:
     """Draw one sample as it is measured: of weights the links that they make."""
     sampled = model.sample(public_generator(seed), no_progress)
+    # The sample keeps its nodes' order: weights find their edges without a permutation.
     same = {name: np.arange(table.count) for name, table in sampled.nodes.items()}
     return with_weights(sampled, same, model.edge_weights()).present()
 

@@ -67,6 +67,7 @@ def run_fit(
     if not isinstance(spec, InParts):
         raise PrivacyViolation("only a graph in parts is fitted for shards")
     schema = read_schema(graph_folder)
+    # All refusals stand before the opening: they cost nothing, and say nothing of the data.
     require_partable(schema)
     agreed = agree(generator, schema, task)
     sharding.require(agreed.params)
@@ -77,9 +78,11 @@ def run_fit(
     meter = Meter(agreed.plan, recorder)
     model = sharding.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)
     require_metered(meter.transcript)
+    # For its refusal alone: an overrun must end the fit before anything of it is kept.
     guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
     rng = noise_generator()
     bare = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
+    # Without edges, which shards will draw: all that nodes carry is settled here, once.
     empty = model.valued(Graph.build(agreed.released, bare, {}), rng)
     around = Graph.build(schema, graph.nodes, {})
     released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
@@ -101,6 +104,7 @@ def run_fit(
     cells = [[*key, *size] for key, size in zip(law.cells, law.sizes, strict=True)]
     bundle.write_json(out / "private" / CELLS, cells)
     edges, most = (sum(column) for column in zip(*law.sizes, strict=True))
+    # A cell needs a shard of its own at least; no shard is smaller than a strip.
     count = min(max(len(cells), -(-edges // spec.shard_edges)), most)
     bundle.write_json(out / TOLD, {"shards": count})
     progress("write", 1, 1)
@@ -139,6 +143,7 @@ def run_join(
     progress("verify", 0, 1)
     cells, relations = _cells(kept, agreed.released, len(parts)), agreed.released
     told = [Part(**each) for each in parts]
+    # By the same rule that divided the shards: a part says nothing of its cell itself.
     own = placed(told, [(each[2], each[3]) for each in cells])
 
     counts: dict[str, list[list[np.ndarray]]] = {each.name: [] for each in relations.edge_types}

@@ -46,6 +46,7 @@ def ship(processors: Sequence[str]) -> None:
             if any(_complete(each / processor / MARK, sources) for each in (folders.SHIPPED, folder)):
                 continue
             began = time.monotonic()
+            # Without features of this very machine: the code must run on all processors of the kind.
             environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
             subprocess.run(
                 [sys.executable, "-m", "core.publishing.ship_kernels", "--into", str(folder / processor)],
@@ -60,6 +61,7 @@ def _fill(folder: Path) -> None:
     Store.made = folder.parent
     mark = f"{_digest(_sources())}\n{_of_all_kernels()}\n"
     kernels.compile_kernels(no_progress)
+    # What no kernel has asked for belongs to code that is gone.
     kept = {path.name for path in Store.used if path.parent == folder}
     for path in folder.iterdir():
         if path.name not in kept:
@@ -76,6 +78,7 @@ def _complete(mark: Path, sources: str) -> bool:
         return True
     if compiled != _of_all_kernels():
         return False
+    # Noted, so that the next look compares files and loads no module.
     if os.access(mark, os.W_OK):
         mark.write_text(f"{sources}\n{compiled}\n")
     return True
@@ -89,6 +92,7 @@ def _of_all_kernels() -> str:
     stores = []
     for path in _sources():
         if IMPORTED in path.read_text():
+            # The topmost folder that is no package: modules are named from there.
             root = next(each for each in path.parents if not (each / "__init__.py").exists())
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
             stores += [

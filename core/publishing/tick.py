@@ -46,6 +46,7 @@ def fitted(
         return generator.fit(graph, plan, params, progress), None
     if generator.step is None:
         raise NotAccepted(f"{generator.name} does not publish live streams", field="method")
+    # The first snapshot has nothing before it; a method may leave nothing.
     state = None if previous is None else previous / STATE
     carried = state if state is not None and state.is_dir() else None
     return generator.step(graph, plan, params, carried, progress)
@@ -76,6 +77,7 @@ def save_state(state: StreamState | None, aside: Mapping[str, int], folder: Path
     ``aside``: what the snapshot was charged for a read with the next, by relation.
     """
     if state is not None:
+        # Made anew: a folder that is there already would be another snapshot's.
         (folder / STATE).mkdir(parents=True)
         state.save(folder / STATE)
         (folder / STATE / ASIDE).write_text(json.dumps(dict(aside)) + "\n", encoding="utf-8")

@@ -87,24 +87,25 @@ def totals(released: Graph, measurements: Iterable[Measurement], first_step: int
         times = _times(each, relation)
         if times is not None:
             region = tuple((id(part.labels), part.inside) for part in each.parts)
+            # Values that count each edge so often are divided by that, and so is their noise.
             noise = Noise(1 / times, each.scale, each.size)
             known = _Known(int(each.values.sum()) / times, (noise,), (each.query,), each.decides)
             found[each.edge_type, each.step][region].append(known)
     return list(islice(_entries(released, found, first_step), MAX_TOTALS))
 
 
-def _times(asked: Measurement, relation: EdgeType) -> int | None:
+def _times(measurement: Measurement, relation: EdgeType) -> int | None:
     """Say how often every edge counts in the sum of the values; None where not all do, or not alike."""
-    numbers = next((name for name, own in OF_NUMBERS.items() if own == asked.query), None)
-    query = numbers or asked.query
+    numbers = next((name for name, own in OF_NUMBERS.items() if own == measurement.query), None)
+    query = numbers or measurement.query
     if query in ONCE:
         return 1
     if query in OF_VALUES and (
-        (numbers is None and not relation.merged) or MOST_OF_A_PAIR in asked.arguments
+        (numbers is None and not relation.merged) or MOST_OF_A_PAIR in measurement.arguments
     ):
         return None
     if query in AT_NODES or query == "values_by_node":
-        return 2 if asked.arguments.get("side", "both") == "both" else 1
+        return 2 if measurement.arguments.get("side", "both") == "both" else 1
     return 1 if query in OF_VALUES else None
 
 
@@ -114,6 +115,7 @@ def _of_region(found: Mapping[_Region, Sequence[_Known]], region: _Region = ()) 
     below = (each[depth][0] for each in found if len(each) > depth and each[:depth] == region)
     for cut in dict.fromkeys(below):
         sides = [_combined(_of_region(found, (*region, (cut, inside)))) for inside in (True, False)]
+        # One side of a cut by itself says nothing of the whole.
         if all(sides):
             own.append(_added([each for each in sides if each]))
     return own
@@ -144,12 +146,14 @@ def _combined(known: Sequence[_Known]) -> _Known | None:
 
 def _weighed(known: Sequence[_Known]) -> _Known:
     variances = [each.variance for each in known]
+    # Without noise there is nothing to weigh.
     if not min(variances):
         return known[int(np.argmin(variances))]
     whole = math.fsum(1 / each for each in variances)
     weighed = _added([each.times(1 / own / whole) for each, own in zip(known, variances, strict=True)])
     if weighed.usual is not None:
         return weighed
+    # The mean has the least variance, but bounds on its noise may be wider than those of a single answer.
     return min([weighed, *known], key=lambda each: each.within)
 
 
@@ -173,6 +177,7 @@ def _entries(
         known = [_combined(own) for own in each]
         if relation.temporal:
             measured = [own for own in known if own]
+            # Every step must be told: a sum of some is no number of all.
             if known and len(measured) == len(known):
                 together = [*together, _added(measured)]
             whole = _combined(together)

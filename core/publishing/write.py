@@ -90,11 +90,12 @@ def write_bundle(
     for name, of_types in model.vectors().items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     first = agreed.plan.first_step
+    # At another size measurements would be of other nodes; without a guarantee nothing of them is noisy.
     published = spec.measurements and spec.size is None and agreed.plan.kind is not GuaranteeKind.NONE
-    told = paid.measurements if published else None
-    determined = totals(released, told or (), first)
-    if told is not None:
-        write_measurements(released, permutations, told, determined, folder, first_step=first)
+    measurements = paid.measurements if published else None
+    determined = totals(released, measurements or (), first)
+    if measurements is not None:
+        write_measurements(released, permutations, measurements, determined, folder, first_step=first)
     media_types = {f"release/{name}": kind for name, kind in export(released, folder, spec.formats).items()}
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
@@ -105,7 +106,7 @@ def write_bundle(
         statistics=public_statistics(released.present()),
         nodes={name: table.count for name, table in released.nodes.items()},
         training=training_of(model),
-        carried=carried(released, told or (), first),
+        carried=carried(released, measurements or (), first),
         totals=determined,
     )
     write_report(described, paid, out, media_types)
@@ -182,6 +183,7 @@ def write_report(
             if entry["role"] == "artifact"
         ],
     )
+    # The manifest is last: it lists the report too, and with it the bundle is complete.
     bundle.write_json(out / "release" / "public.json", part.model_dump(mode="json"))
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types, parts))
 
@@ -215,10 +217,10 @@ def _claim(generator: Method, agreed: Agreed) -> Claim | None:
 
 def training_of(model: FittedModel) -> TrainingPart | None:
     """Return how the model was learned; None where nothing was, or nothing is told."""
-    told = model.training()
-    if not (told.curves or told.notes):
+    training = model.training()
+    if not (training.curves or training.notes):
         return None
-    return training_part(told.curves, told.notes, told.collapsed)
+    return training_part(training.curves, training.notes, training.collapsed)
 
 
 def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
@@ -240,6 +242,7 @@ def _origin(generator: Method, spec: ReleaseSpec) -> Origin:
 
 def computed_on() -> str:
     """Tell what this process computes tensors on. It is a GPU only if it has begun to use one."""
+    # Not imported here: a process that never used torch computed on its CPU.
     torch = sys.modules.get("torch")
     return "gpu" if torch is not None and torch.cuda.is_initialized() else "cpu"
 

@@ -22,6 +22,7 @@ def evenly(items: Sequence[Item], most: int) -> tuple[Item, ...]:
     there are no more."""
     if len(items) <= most:
         return tuple(items)
+    # By rounded places and not by a stride, so that the last is always among them.
     return tuple(items[round(k * (len(items) - 1) / (most - 1))] for k in range(most))
 
 

@@ -118,6 +118,7 @@ def public_part(
     part = guarantee_part(guarantee, assurance, claim, hidden, derived)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
+    # Attributes that stay behind are a caveat, unless the method makes them anew.
     protected = not node_values and any(
         attribute.protection is not Protection.PUBLIC
         for kind in schema.node_types
@@ -181,6 +182,7 @@ def guarantee_part(
         window=guarantee.window,
         protected_type=hidden,
         apart=guarantee.apart,
+        # What was read off the data is an exception from a guarantee: without one there is none to make.
         statement=guarantee.statement + ("" if nano is None else sentence(derived)),
         assurance=assurance,
         noise=guarantee.assurance,
@@ -217,6 +219,7 @@ def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry])
     pooled = len(purposes) > MAX_PURPOSES
     for entry in transcript:
         purpose = f"{len(purposes)} purposes" if pooled else entry.purpose
+        # Inside a parallel group operations are paid for by the group: they are apart, as they do not add up.
         key = (purpose, mechanism_name(entry.event), entry.edge_type, entry.group is not None)
         groups.setdefault(key, []).append(pure_nano_epsilon(entry.event))
     cost = plan.cost()
@@ -228,6 +231,7 @@ def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry])
                 mechanism=mechanism,
                 edge_type=edge_type,
                 operations=len(amounts),
+                # An operation that is not pure has no epsilon to be added up.
                 nano_epsilon=None if None in amounts else sum(a for a in amounts if a is not None),
                 within_group=within,
             )

@@ -55,8 +55,10 @@ def card(public: PublicPart, publication: Publication | None = None) -> str:
 def _front_matter(public: PublicPart, said: Publication, name: str) -> list[str]:
     rows = edges_of(public)
     size = next((label for bound, label in _SIZES if rows < bound), "1B<n<10B")
+    # Quoted: YAML takes some names for numbers, dates or lists.
     lines = ["---", f"pretty_name: {quoted(name)}"]
     if said.license is not None:
+        # The hub knows licences by short names only: any other is told by its address.
         lines += ["license: other", f"license_link: {quoted(said.license)}"]
     lines += ["task_categories:", "- graph-ml", "size_categories:", f"- {quoted(size)}"]
     lines += ["annotations_creators:", "- machine-generated", "tags:"]

@@ -91,6 +91,7 @@ def good_for(
     if relation.directed or relation.temporal or not relation.homogeneous:
         return ()
     count, epsilon = nodes[relation.source], nano_epsilon / NANO
+    # Less epsilon loses more: what was measured below the requested is on the safe side.
     measured = max((each for each in EPSILONS if each <= epsilon), default=None)
     if measured is None:
         text = f"Below epsilon {EPSILONS[0]:g} no job was measured: do not rely on a release of it."
@@ -116,6 +117,7 @@ def kinds_of(nodes: int, edge_bound: int | None) -> tuple[str, ...]:
     """Name the kinds of graph that a size and a declared bound on edges leave open."""
     if nodes < SMALL_NODES:
         return ("small",)
+    # A mean degree is twice the edges over the nodes: the bound on edges bounds it.
     if edge_bound is not None and 2 * edge_bound < DENSE_DEGREE * nodes:
         return ("sparse",)
     return "sparse", "dense"

@@ -54,7 +54,9 @@ def sum_within(scale: Fraction, count: int, confidence: float) -> int:
         return within(scale, confidence)
     spread = float(scale) * math.sqrt(2 * count)
     if count >= MANY:
+        # A unit wider than the normal law, as the noise is whole numbers.
         return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * (spread + 1))
+    # Wide noise on a coarser lattice, of the same variance in its units: the transform stays short.
     coarse = max(1, math.ceil(spread / FINEST))
     law = _law([(1, deviation(scale / coarse) ** 2, count)])
     found = _least(law, confidence)
@@ -71,6 +73,7 @@ def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
     alike: dict[tuple[float, Fraction], int] = {}
     for each in noises:
         alike[each[:2]] = alike.get(each[:2], 0) + each.draws
+    # One law, whose sum is bounded to the integer.
     if len(alike) == 1:
         (((factor, scale), count),) = alike.items()
         return factor * sum_within(scale, count, confidence)
@@ -84,21 +87,25 @@ def weighted_within(noises: tuple[Noise, ...], confidence: float) -> float:
         (3 + 1 / deviation(each.scale) ** 2) * (each.variance / variance) ** 2 / each.draws for each in parts
     )
     if excess < ALMOST_NORMAL:
+        # A little more than the normal law's bound: the tails are heavier by the excess.
         return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance) * (1 + excess / 10)
     step = max(math.sqrt(variance) / STEPS, COARSEST * max(each.factor for each in parts))
     whole = [max(1, round(each.factor / step)) for each in parts]
     law = _law(
         [
+            # The factor is rounded to whole steps, and the noise's variance makes up for it.
             (own, each.variance / each.draws / (own * step) ** 2, each.draws)
             for own, each in zip(whole, parts, strict=True)
         ]
     )
     found = _least(law, confidence)
+    # Two steps more: for the lattice, and for factors that were rounded to it.
     return (found + 2) * step if found else 0.0
 
 
 def _least(law: np.ndarray, confidence: float) -> int:
     """The least t of a symmetric law that -t..t holds the confidence."""
+    # From 1 on: inside[0] is the probability of -1, 0 and 1.
     inside = law[0] + 2 * np.cumsum(law[1 : len(law) // 2])
     return int(np.searchsorted(inside, confidence)) + 1 if law[0] < confidence else 0
 
@@ -110,9 +117,14 @@ def _law(noises: list[tuple[int, float, int]]) -> np.ndarray:
     """
     spread = math.sqrt(math.fsum(count * variance * steps**2 for steps, variance, count in noises))
     widest = max(steps * math.sqrt(variance / 2 + 1) for steps, variance, _ in noises)
+    # What lies beyond wraps around: 12 deviations of the sum, and 40 scales of its widest noise, whose tail
+    # is exponential, leave less than doubles hold.
     size = 2 ** math.ceil(math.log2(2 * (12 * spread + 40 * widest + 16)))
     at = math.pi * np.arange(size // 2 + 1) / size
     logs = np.zeros(len(at))
     for steps, variance, count in noises:
+        # Discrete Laplace noise of variance v has the characteristic function 1 / (1 + 2 v sin^2(t / 2)), and
+        # a sum the product of theirs; here t / 2 is at, times its steps.
         logs -= count * np.log1p(2 * variance * np.sin(steps * at) ** 2)
+    # Rounding of the transform leaves tiny negative numbers.
     return np.maximum(np.fft.irfft(np.exp(logs), size), 0)

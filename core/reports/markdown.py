@@ -82,6 +82,7 @@ def _block(block: blocks.Block) -> list[str]:
         case blocks.Fold(title, inner):
             body = shown(inner)
             return [f"**{escape(title.text)}** {escape(title.small)}".rstrip(), "", *body] if body else []
+    # Pictures: their numbers stand in tables, or in the report's JSON.
     return []
 
 

@@ -111,6 +111,7 @@ def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
     if row is None or anchors is None:
         return
     if comparison.whole is not None:
+        # What only the graph as a whole has, such as meta-paths, counts too; of others the relations' mean.
         row = row.model_copy(update={"distances": {**comparison.whole.sequences, **row.distances}})
     for name, title, members in FAMILIES:
         measured = {
@@ -149,6 +150,7 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
         return max(0.0, 1 - beyond) * present, (
             f"off by {distance:.3g}, where a uniform graph is off by {far:.3g} only: 1 - the difference."
         )
+    # Farther than a uniform graph, or nearer than the resample, counts as the end.
     value = min(1.0, max(0.0, (far - distance) / (far - near))) * present
     explanation = (
         f"off by {distance:.3g}; a uniform graph is off by {far:.3g} (0), a resample by {near:.3g} (1)."
@@ -160,10 +162,7 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
 
 
 def _present(metric: str, comparison: Comparison) -> float:
-    """Compute the share of relations and snapshots with a value in the original in which the release has one.
-
-    Of a distance those count in which the original has edges: it is undefined where the release has none.
-    """
+    """Compute in which share of the original's values, by relation and snapshot, the release has one, too."""
     total = held = 0
     for relation in comparison.edge_types:
         for row in relation.rows:
@@ -173,6 +172,8 @@ def _present(metric: str, comparison: Comparison) -> float:
                 held += pair.original is not None and pair.synthetic is not None
             elif metric in row.distances:
                 edges = row.scalars.get("edges")
+                # A distance is undefined where the release has no edges: that counts where the original has
+                # some.
                 empty = edges is not None and bool(edges.original) and not edges.synthetic
                 lacking = row.distances[metric] is None and empty
                 total += lacking or row.distances[metric] is not None

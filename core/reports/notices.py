@@ -45,7 +45,9 @@ def caveats(
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
     """
+    # In the enumeration's order: the same facts make the same report.
     read_off = tuple(_DERIVED[part] for part in Derived if part in derived)
+    # Nothing was read, so that neither unit nor noise has a caveat; what was read off at the upload has.
     if guarantee.kind == "unread":
         return (_FROM_DECLARATIONS, *read_off)
     notices = [_NODE_SET if guarantee.unit is Unit.NODE else _NO_NODES]
@@ -303,6 +305,7 @@ def lasting_relations(
     """
     if unit not in (Unit.EVENT, Unit.W_EVENT):
         return ()
+    # So many windows of the promise does it take to hold L snapshots in a row.
     count = "L" if unit is Unit.EVENT or window is None else f"ceil(L / {window})"
     notices = []
     for presence, meaning in _LASTING.items():
@@ -378,6 +381,7 @@ def _reduced(asked: str, suite: str) -> Notice:
 def _successes(attacks: Attacks) -> Iterator[Notice]:
     """Warn once a relation, naming every attack that found something."""
     by_relation: dict[str | None, list[str]] = {}
+    # What the control reaches by degrees alone, the choice of targets gives away: no merit of an attack.
     given = {
         control.edge_type: abs(control.published.auc.value - 0.5)
         for control in attacks.inference

@@ -163,10 +163,12 @@ def precisions(
         quantity = QUANTITIES[query]
         noise = _noise(unit, schema, name, query)
         measured = [list(_measured(entries, noise, quantity, nested)) for entries in steps.values()]
+        # Parts that add up to no whole predict nothing of the figure.
         if any(measured):
             released = quantity.size(shown[name]) if name in shown else None
             each = [scales for step in measured for scales in step]
             lines.append(_line(schema, (name, query), each, sum(map(bool, measured)), released))
+    # A release that is paid for must not fail over its report: beyond so many lines they are left out.
     return tuple(lines[:MAX_PRECISIONS])
 
 
@@ -234,6 +236,7 @@ def planned_noise(
             [known(cost) if known else Fraction((read.moved or 0) * NANO, cost) for cost in read.nano_epsilon]
             for read in same
         ]
+        # The least exact of them is what all can be held to.
         noises[name, query] = max(each, key=sum_within), sum(read.cells for read in same)
     return noises
 
@@ -252,18 +255,19 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
         moved = quantity.sensitivity(relation) * of_unit(unit, relation)
         if query in MIXINGS and unit is Unit.PAIR:  # its edges of all steps, at the cost of one cell
             moved *= len(schema.steps_of(name))
+    # By as much as a charge may have been rounded up the noise is wider than it says.
     return lambda nano_epsilon: Fraction(moved * NANO, max(1, nano_epsilon - quantity.rounded))
 
 
 def _line(
     schema: GraphSchema,
-    asked: tuple[str, str],
+    read: tuple[str, str],
     measured: Sequence[Sequence[Fraction]],
     snapshots: int,
     released: float | None,
 ) -> Precision:
     """Tell the least exact of the measurements, each of which sums noises of these scales."""
-    (name, query), quantity = asked, QUANTITIES[asked[1]]
+    (name, query), quantity = read, QUANTITIES[read[1]]
     widest = max(measured, key=sum_within)
     return Precision(
         edge_type=name,
@@ -272,6 +276,7 @@ def _line(
         within=sum_within(widest),
         confidence=CONFIDENCE,
         deviation=math.sqrt(math.fsum(deviation(scale) ** 2 for scale in widest)),
+        # A pooled read is one number over all snapshots.
         snapshots=snapshots if _temporal(schema, name) and not quantity.pooled else None,
         released=released,
     )
@@ -290,12 +295,9 @@ def sum_within(scales: Sequence[Fraction]) -> int:
 
 def within(scale: Fraction, confidence: float) -> int:
     """Bound the absolute discrete Laplace noise. Returned is the least t with P(|X| <= t) >= confidence for
-    noise X of that scale.
-
-    P(X = k) is proportional to exp(-|k|/scale), so that with q = exp(-1/scale) P(|X| > t) is
-    2 q^(t+1) / (1 + q).
-    """
+    noise X of that scale."""
     rate = float(1 / scale)
+    # P(X = k) is proportional to q^|k|, q = exp(-1/scale), so that P(|X| > t) is 2 q^(t+1) / (1 + q).
     tail = (1 - confidence) * (1 + math.exp(-rate)) / 2
     # A hair of room: rounding must not promise an integer too little.
     return max(0, math.ceil(-math.log(tail) / rate - 1 + 1e-9))
@@ -327,8 +329,10 @@ def _measured(
             yield [scale]
         elif quantity.additive and entry.group not in nested:
             branches = groups.setdefault(entry.group, {})
+            # Of a branch that was measured more than once the least exact counts.
             branches[entry.branch] = max(scale, branches.get(entry.branch, scale))
     for branches in groups.values():
+        # One branch alone is a part of the figure, and says nothing of the whole.
         if len(branches) > 1:
             yield list(branches.values())
 

@@ -51,6 +51,7 @@ def calls(catalogue: str, public: PublicPart, context: Context) -> Calls:
     """Say what is sent to that catalogue for this release. InvalidInput for a catalogue that is not known."""
     if catalogue not in catalogues():
         raise InvalidInput("There is no emitter for this catalogue.", accepted=list(catalogues()))
+    # Imported by a name that was checked: it is one of the package's own modules.
     emitter = cast(Emitter, import_module(f"{emitters.__name__}.{catalogue}"))
     return emitter.calls(public, context)
 

@@ -25,6 +25,7 @@ def command(public: PublicPart) -> str:
     words = ["graphveil", "submit", provenance.dataset_id]
     unread = guarantee.kind == "unread"
     if not unread:
+        # Without a guarantee the release has no epsilon, but the request takes one: a word to fill in.
         words += ["--epsilon", guarantee.epsilon or "EPSILON"]
     if guarantee.delta not in (None, "0"):
         words += ["--delta", str(guarantee.delta)]
@@ -37,6 +38,7 @@ def command(public: PublicPart) -> str:
             words += ["--parameter", f"{name}={json.dumps(value, allow_nan=False)}"]
     if provenance.seed is not None:
         words += ["--seed", str(provenance.seed)]
+    # Otherwise the same request is refused, and names this job.
     if not unread:
         words.append("--repeat")
     return " ".join(shlex.quote(word) for word in words)

@@ -54,6 +54,7 @@ def curator_scores(
     signature = attacks.degree_signature
     named = [] if signature is None else [_signature(signature, comparison)]
     attacked = [*_inference(attacks), *named]
+    # However many attacks were run, together they weigh as much as the guarantee.
     shared = [part.model_copy(update={"weight": 1 / len(attacked)}) for part in attacked]
     return Scores(
         utility=_score(MEASURED_UTILITY, measured, expected(measured)) if measured else None,
@@ -75,18 +76,17 @@ def expected(parts: Sequence[ScorePart]) -> str:
 def _score(formula: str, parts: Sequence[ScorePart], expects: str = "") -> Score:
     weight = math.fsum(part.weight for part in parts)
     mean = math.fsum(part.weight * part.value for part in parts) / weight
+    # Weights are no whole numbers: their mean may come a hair above 1.
     return Score(value=min(10.0, 10 * mean), formula=formula, expects=expects, parts=tuple(parts))
 
 
 def advantage(guarantee: GuaranteePart) -> float:
-    """Bound TPR - FPR of any test of neighbours. It tells which of two it was; 1 without a guarantee.
-
-    (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
-    guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.
-    """
+    """Bound TPR - FPR of any test of neighbours. It tells which of two it was; 1 without a guarantee."""
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return 1.0
     epsilon, delta = float(Decimal(guarantee.epsilon)), float(Decimal(guarantee.delta or "0"))
+    # (e^eps - 1 + 2 delta) / (e^eps + 1), the widest gap between the trade-off curve of (eps, delta)-DP and
+    # guessing (Kairouz, Oh, Viswanath 2015); with tanh and e^-eps no epsilon overflows.
     falling = math.exp(-epsilon)
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta * falling / (1 + falling))
 
@@ -148,6 +148,7 @@ def _controls(attacks: Attacks) -> dict[str | None, float]:
 
 def _beyond(score: AttackScore, control: float) -> float:
     """Compute |2 AUC - 1| beyond the control's, as a share of what is left, in [0, 1]; all at control 1."""
+    # Either way round: an attacker may invert its answer.
     advantage = abs(2 * score.auc.value - 1)
     return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else advantage
 
@@ -155,6 +156,7 @@ def _beyond(score: AttackScore, control: float) -> float:
 def _signature(signature: DegreeSignature, comparison: Comparison) -> ScorePart:
     """Score 1 - the share of victims that a degree (or degree sequence) finds beyond guessing among nodes."""
     best, nodes = max(signature.per_step, signature.sequence), _nodes(comparison)
+    # So often a node that is picked at random is the victim's, without any release.
     guess = 1 / nodes if nodes > 1 else 0.0
     excess = max(0.0, best - guess) / (1 - guess)
     return ScorePart(
@@ -186,6 +188,7 @@ def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
         original, synthetic, guess = task.trained_on_original, task.trained_on_synthetic, task.baseline
         if original is None or synthetic is None or guess is None or original - guess < SMALLEST_GAIN:
             continue
+        # Better than the original, and worse than guessing, count as the ends.
         share = min(1.0, max(0.0, (synthetic - guess) / (original - guess)))
         kept.append((share, f"{task.title} on {task.subject}"))
     if kept:

@@ -40,6 +40,7 @@ def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
         )
     by_relation: dict[str, list[str]] = {}
     for attack in found.attacks:
+        # Either way round: an attacker may invert its answer.
         if attack.auc is not None and max(attack.auc.low, 1 - attack.auc.high) > NOTABLE:
             by_relation.setdefault(attack.edge_type, []).append(f"{attack.title} ({attack.figure:.3f})")
     for relation, titles in by_relation.items():

@@ -24,6 +24,7 @@ def public_of(content: bytes) -> PublicPart:
 def curator_of(content: bytes) -> CuratorPart:
     """Read the curators' part of any version. An older one has no utility score. Raises ValidationError."""
     part = json.loads(content)
+    # Without anchors the score had no zero: it cannot be compared with today's.
     if isinstance(part, dict) and "anchors" not in part.get("comparison", {}):
         part["scores"] = {**part.get("scores", {}), "utility": None}
     return CuratorPart.model_validate(part)

@@ -16,6 +16,7 @@ _AUTOLINK = re.compile(r"://|www\.", re.IGNORECASE)
 def plain(text: object) -> str:
     """Put the text on one line. Control characters, line breaks and half surrogates are spaces."""
     shown = str(text)
+    # Nearly all are: only the others are looked at letter by letter.
     if not shown.isprintable():
         shown = "".join(" " if _breaks(c) else c for c in shown)
     return " ".join(shown.split())
@@ -28,7 +29,9 @@ def _breaks(character: str) -> bool:
 def escape(text: object) -> str:
     """Escape the text as Markdown. It shows exactly it, in a table cell, a list item or a paragraph."""
     escaped = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
+    # A backslash is not enough: HTML and cells of tables are split off before it is read.
     escaped = escaped.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
+    # GitHub makes links of bare addresses, but not where colon and dot are entities.
     escaped = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), escaped)
     return _BLOCK_START.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], escaped)
 
@@ -38,6 +41,7 @@ def number(value: float | int | None) -> str:
     undefined."""
     if value is None:
         return "–"
+    # Up to here a double holds every whole number exactly.
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value)}"
     return f"{value:.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.4g}"
@@ -56,6 +60,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
 
 
 def _cell(value: object) -> str:
+    # Before all numbers, of which True is one.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or isinstance(value, int | float):

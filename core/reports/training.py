@@ -46,6 +46,7 @@ def training_part(
     messages = list(notes)
     shown = []
     for name, values in named[:MAX_CURVES]:
+        # JSON has no infinities, and a release that is paid for must not fail over its curves.
         finite = [(step, float(value)) for step, value in enumerate(values) if math.isfinite(value)]
         if len(finite) < len(values):
             messages.append(f"{len(values) - len(finite)} points of {name!r} were not finite.")

@@ -60,6 +60,7 @@ def _all_degrees(graph: Graph, step: int | None, direction: str, types: list[str
 
 def _refine(labels: np.ndarray, degrees: np.ndarray) -> np.ndarray:
     """Relabel so as to tell the new degrees apart too: equal label = equal sequence so far."""
+    # Labels are below the number of nodes after each step, so that keys never overflow.
     keys = labels * (int(degrees.max(initial=0)) + 1) + degrees
     return np.unique(keys, return_inverse=True)[1].astype(np.int64)
 

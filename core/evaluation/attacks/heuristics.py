@@ -55,6 +55,7 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
         return weighted_paths(adjacency.indptr, adjacency.indices, source, target, weights)
     counts = np.zeros(len(source))
     for part in _chunks(view.degrees[source] + view.degrees[target]):
+        # Entries that both rows have are common neighbours.
         shared = adjacency[source[part]].multiply(adjacency[target[part]])
         counts[part] = shared.tocsr() @ weights
     return counts
@@ -69,6 +70,7 @@ def affordable(view: UndirectedView) -> int:
     if not view.edge_count:
         return MAX_TARGETS
     degrees = view.degrees.astype(np.float64)
+    # What proximity reads of a pair: its ends' rows; between two types those of one end's neighbours.
     cost = (view.adjacency @ degrees)[view.u] if view.bipartite else degrees[view.u] + degrees[view.v]
     return max(FEWEST_TARGETS, int(WORK / cost.mean()))
 

@@ -104,6 +104,8 @@ def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.
     u, v = shadow.hidden[0][chosen], shadow.hidden[1][chosen]
     wrong = uniform(shadow.held, len(chosen), rng)
     hidden = np.sort(pair_keys(shadow.held.node_count, *shadow.hidden))
+    # A hidden link is none of the graph that was released, but one of the graph that was held: never "no
+    # link".
     free = ~contains(hidden, pair_keys(shadow.held.node_count, *wrong))
     label = np.arange(len(u) + int(free.sum())) < len(u)
     return np.append(u, wrong[0][free]), np.append(v, wrong[1][free]), label
@@ -116,6 +118,7 @@ def described(
 
     The columns are the same of every graph, with features or without.
     """
+    # Which end comes first means nothing.
     low, high = np.sort(np.log1p(np.stack([view.degrees[u], view.degrees[v]])), axis=0)
     columns = [low, high]
     columns += [proximity(view, u, v, kind) for kind in ("common", "adamic_adar", "resource")]

@@ -93,6 +93,7 @@ class Densities:
             common = _moments(both, np.zeros(width), np.eye(width))
             for c in (0, 1):
                 mean[a, c], covariance[a, c] = _moments(rest[(seen == a) & (label == c)], *common)
+        # Columns that hardly vary, or go together, would make a covariance that cannot be inverted.
         return cls(linked, centre, scale, mean, covariance + RIDGE * np.eye(width))
 
     def log_ratio(self, x: np.ndarray) -> np.ndarray:
@@ -127,6 +128,7 @@ def _log_density(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.
     """Compute a Gaussian's log density, up to the constant that both classes share."""
     factor = np.linalg.cholesky(covariance)
     whitened = np.linalg.solve(factor, (x - mean).T)
+    # Half of the log determinant is the sum of the factor's log diagonal.
     density: np.ndarray = -0.5 * (whitened**2).sum(axis=0) - np.log(np.diag(factor)).sum()
     return density
 

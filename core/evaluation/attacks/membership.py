@@ -148,6 +148,7 @@ def bound(epsilon: float, delta: float) -> float:
     delta)-DP: segments from (0, delta) by (x, 1-x), x = (1-delta) / (1+e^eps), to (1-delta, 1) (Kairouz, Oh,
     Viswanath 2015).
     """
+    # By e^-epsilon, which becomes 0 where e^epsilon would overflow.
     falling = math.exp(-epsilon)
     return 1 - (1 - delta) ** 2 * falling / (1 + falling)
 
@@ -166,6 +167,7 @@ def profiles(graph: Graph, person_type: str, relations: list[EdgeType]) -> sp.cs
         else:
             rows, columns = (source, target) if first == person_type else (target, source)
         width = graph.nodes[second if first == person_type else first].count
+        # Steps united: each pair once.
         keys = np.unique(rows * max(width, 1) + columns)
         ends = keys // max(width, 1), keys % max(width, 1)
         blocks.append(sp.csr_array((np.ones(len(keys)), ends), shape=(count, width)))
@@ -180,6 +182,7 @@ def scores(shown: sp.csr_array, game: Game, held: sp.csr_array, seen: sp.csr_arr
     # x (e - x/2) / (1 + r): r the others' totals, e what the release shows beyond them; x is 0 or 1.
     reference = shown.multiply(others[None, :]).tocsr() - shown.multiply(mine).tocsr()
     beyond = shown.multiply(totals[None, :]).tocsr() - reference
+    # One more on the items of the profile, and on these only: the others have no entry.
     weight = reference.copy() + shown
     weight.data = 1 / weight.data
     ratio = (beyond - shown * 0.5).multiply(weight).sum(axis=1)

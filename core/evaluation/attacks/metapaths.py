@@ -91,6 +91,7 @@ def described(
         if number == MAX_PATHS:
             break
         total = reached.sum(axis=1, keepdims=True)
+        # One more node of average class, so that few reached nodes say little.
         columns += [np.log1p(total), (reached + prior) / (total + 1)]
     features = np.concatenate(columns, axis=1)
     return features[: len(subject.known)], features[len(subject.known) :]
@@ -111,4 +112,5 @@ def _reached(
             reached = (first.matrix[rows] @ (second.matrix @ classes)).toarray()
             back = second.matrix.T.tocsr()[rows]
             returns = first.matrix[rows].multiply(back).sum(axis=1)
+            # Paths that come back to where they began would tell a known node its own class.
             yield reached - returns[:, None] * own

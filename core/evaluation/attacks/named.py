@@ -75,6 +75,7 @@ def attacked_links(
             done += 1
             progress("sensitive", done, steps)
         rows += asked.turned(rows)
+    # What was not run has no figure: it comes last.
     rows.sort(key=lambda row: -1.0 if row["figure"] is None else row["figure"], reverse=True)
     run = [row["auc"]["value"] for row in rows if row["auc"] is not None]
     return {
@@ -135,6 +136,7 @@ class _Asked:
     def of(cls, original: Graph, synthetic: Graph, relation: EdgeType, hidden: Pairs) -> _Asked:
         truth, release = static_view(original, relation), static_view(synthetic, relation)
         limit = min(heuristics.affordable(truth), heuristics.affordable(release), MAX_TARGETS)
+        # The list may name a pair either way round, and twice.
         low, high = np.minimum(*hidden), np.maximum(*hidden)
         keys = np.unique(low * truth.node_count + high)
         pairs = keys // max(truth.node_count, 1), keys % max(truth.node_count, 1)
@@ -175,6 +177,7 @@ class _Asked:
         mine = [r for r in rows if r["edge_type"] == self.relation.name and r["auc"] is not None]
         if not mine:
             return []
+        # Turned round, the worst attacker is the best.
         lowest = min(mine, key=lambda row: row["auc"]["value"])
         before = lowest["before"]
         return [

@@ -26,6 +26,7 @@ def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) ->
             break
         keys = draw(2 * missing + 16)
         keys = keys[~contains(np.sort(kept), keys)]
+        # In the order of sampling: cut from sorted keys, low nodes would be favoured.
         first = np.sort(np.unique(keys, return_index=True)[1])
         kept = np.concatenate([kept, keys[first][:missing]])
     return kept
@@ -60,6 +61,7 @@ def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray,
     log k) a round.
     """
     if not view.bipartite:
+        # Which end is the source means nothing: either may change its partner.
         turned = rng.random(len(source)) < 0.5
         source, target = np.where(turned, target, source), np.where(turned, source, target)
     group = np.log2(np.maximum(view.degrees[source], 1)).astype(np.int64)
@@ -68,6 +70,7 @@ def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray,
         bad = np.flatnonzero(_unfit(view, source, target))
         if not len(bad):
             break
+        # Among sources of like degree as long as that may settle it; then among all.
         local = turn < ROUNDS // 2
         other = _partners(group, bad, rng) if local else rng.integers(0, len(source), len(bad))
         target = exchanged(target, bad, other, _new_pairs(view, source, target))

@@ -107,6 +107,7 @@ def attacked(
     ]
     rows = []
     drawn: dict[int, LinkTargets] = {}
+    # Both graphs are attacked on the same targets, so that the dearer one decides.
     most = min(heuristics.affordable(truth), heuristics.affordable(release))
     for attack in link_attacks(truth, views, learned):
         scorer = attack.against_release
@@ -150,6 +151,7 @@ def measured(
     elif targets.negatives < FEWEST_NEGATIVES:
         reason = _NO_NEGATIVES
     else:
+        # On both graphs or on neither: a figure without its reference says little.
         reason = scorer.applies(truth) or scorer.applies(release)
     entry = {
         "name": scorer.name,

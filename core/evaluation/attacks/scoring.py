@@ -55,12 +55,14 @@ def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
     value = float(of_positive.mean())
     variance = 0.0
     if min(m, n) > 1:
+        # DeLong: the variance of each class's placements, over its number.
         variance = float(of_positive.var(ddof=1)) / m + float(of_negative.var(ddof=1)) / n
     spread = value * (1 - value)
     if variance < 1e-18 or spread < 1e-12:
         half = 1 - TAIL ** (1 / min(m, n))
         low, high = value - half, value + half
     else:
+        # The delta method: on the logit scale a deviation is divided by p (1 - p).
         middle, half = math.log(value / (1 - value)), Z * math.sqrt(variance) / spread
         low, high = _logistic(middle - half), _logistic(middle + half)
     return {"value": _share(value), "low": _share(min(low, value)), "high": _share(max(high, value))}
@@ -77,6 +79,7 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
     allowed = len(negative) // one_in
     if not allowed:
         return None
+    # Strictly above this one lie at most ``allowed`` others; whoever ties with it is not named.
     bar = np.partition(negative, len(negative) - 1 - allowed)[len(negative) - 1 - allowed]
     hits = int((positive > bar).sum())
     low, high = clopper_pearson(hits, len(positive))
@@ -99,6 +102,7 @@ def _share_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _logistic(x: float) -> float:
+    # Either form for its own sign: exp of a large number would overflow.
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 

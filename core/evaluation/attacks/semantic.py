@@ -110,11 +110,13 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
     train, test = described(published, subject, relations, nodes)
     centre, scale = train.mean(axis=0), train.std(axis=0)
     scale = np.where(scale > 1e-12, scale, 1.0)
+    # By what the attacker knows: known nodes alone set the scale.
     train, test = (train - centre) / scale, (test - centre) / scale
     by_classifier = {}
     for name, classifier in _classifiers(len(train), seed).items():
         classifier.fit(train, subject.known_class)
         probability = np.zeros((len(test), subject.count))
+        # A class that no known node has keeps the probability 0.
         probability[:, classifier.classes_] = classifier.predict_proba(test)
         by_classifier[name] = probability[place, subject.stated]
     return by_classifier

@@ -62,6 +62,7 @@ class Dgcnn(nn.Module):
     def _sort_pooled(self, values: torch.Tensor, graph: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
         """Pool to (graphs, rows, width): each graph's rows by falling last channel, the first k, or zeros."""
         order = torch.argsort(values[:, -1].detach(), descending=True, stable=True)
+        # A second, stable sort: by graph, and inside each by the value.
         order = order[torch.argsort(graph[order], stable=True)]
         rank = torch.arange(len(graph), device=graph.device) - place[graph]
         kept = rank < self.rows
@@ -84,6 +85,7 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
         size = int(high - low)
         adjacency = sp.csr_array((np.ones(len(columns)), columns, rows - rows[0]), shape=(size, size))
         looped = sp.csr_array(adjacency + sp.eye_array(size, format="csr"))
+        # Rows that sum to one, as the paper has it: a mean over neighbours and the node itself.
         step = sp.csr_array(sp.diags_array(1 / looped.sum(axis=1)) @ looped)
         graph = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         flat = (graphs.labels[low:high], graph, starts[:-1] - low)
@@ -98,6 +100,7 @@ def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
     It tells them from those of non-links; ``label`` bool. The subgraphs must come in random order: a batch is
     a run of them. O(EPOCHS * links of the subgraphs).
     """
+    # k such that SEAL's share of the graphs has more nodes than k.
     sizes = np.sort(np.diff(graphs.starts))
     rows = max(FEWEST_ROWS, int(sizes[int(SHARE_BELOW * (len(sizes) - 1))]))
     rng = public_generator(seed)

@@ -124,6 +124,7 @@ def trained_classifier(
         width = None if given is None else given.shape[1]
         classes = int(label.max()) + 1
         model = Encoder(view.node_count, width, CLASSIFIER_HIDDEN, classes, DROPOUT).to(place)
+        # Weights of the first layer alone are held small, as in the paper.
         optimiser = torch.optim.Adam(
             [
                 {"params": [model.first, model.shift], "weight_decay": WEIGHT_DECAY},

@@ -46,6 +46,8 @@ class Gin(nn.Module):
         hidden = functional.one_hot(batch.degrees, MAX_DEGREE + 1).float()
         logits: torch.Tensor = self.readouts[0](batch.pool @ hidden)
         for layer, share, readout in zip(self.layers, self.shares, self.readouts[1:], strict=True):
+            # ``share`` is the paper's epsilon (Equation 4.1): what the node itself counts for beyond one
+            # neighbour.
             hidden = layer((1 + share) * hidden + (batch.adjacency @ hidden))
             pooled = readout(batch.pool @ hidden)
             logits = logits + functional.dropout(pooled, 0.5, self.training)

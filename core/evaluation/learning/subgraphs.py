@@ -59,6 +59,7 @@ def enclosing(
     flat = nodes[np.arange(most) < sizes[:, None]]
     place = np.full(view.node_count, -1, dtype=np.int64)
     induced = indptr, indices, flat, starts, place
+    # Twice the same pass: the first counts, so that the second can fill arrays of the right size.
     rows = _induce(*induced, np.empty(0, dtype=np.int64))
     columns = np.empty(rows[-1], dtype=np.int64)
     _induce(*induced, columns)
@@ -81,6 +82,7 @@ def _collect(
     fresh = np.empty(len(mark), dtype=np.int64)
     for g in range(len(source)):
         nodes[g, 0], nodes[g, 1] = source[g], target[g]
+        # A stamp of its own for each graph: marks need no clearing.
         stamp = g + 1
         mark[source[g]] = stamp
         mark[target[g]] = stamp
@@ -94,6 +96,7 @@ def _collect(
                         fresh[reached] = y
                         reached += 1
             begin = size
+            # Fisher and Yates' shuffle of as many as fit: a uniform sample of the hop.
             for taken in range(min(reached, most - size)):
                 other = taken + rng.integers(0, reached - taken)
                 fresh[taken], fresh[other] = fresh[other], fresh[taken]

@@ -54,6 +54,7 @@ def _walk(
             if degree == 0:
                 break
             follow = indices[low + rng.integers(0, degree)]
+            # Rejection: kept with its weight over the greatest one.
             while before >= 0 and rng.random() * most >= _weight(indptr, indices, before, follow, back, away):
                 follow = indices[low + rng.integers(0, degree)]
             before, here = here, follow

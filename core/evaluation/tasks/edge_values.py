@@ -68,6 +68,7 @@ def _entry(
     if not theirs.count:
         return entry | {"not_run": _EMPTY}
     columns = [np.asarray(each.values.columns[attribute.name]) for each in (ours, theirs) if each.values]
+    # Both are divided where the original's values are, so that both models answer one question.
     truth, drawn = (
         _counting_edges(attribute, columns[0], columns[0]),
         _counting_edges(attribute, columns[0], columns[1]),
@@ -115,5 +116,6 @@ class _Effects:
         own, one = (0.0, 0) if without is None else (without.astype(np.float64), 1)
         total = np.zeros(table.count)
         for (sums, counts), nodes in zip(self._found, (table.source, table.target), strict=True):
+            # Without the edge's own value, drawn to the mean by the weight of one edge.
             total += (sums[nodes] - own + self._mean) / (counts[nodes] - one + 1)
         return total

@@ -64,6 +64,7 @@ def item_preference(
     halves = pairs[0][known], pairs[1][known]
     for field, view in (("trained_on_original", original), ("trained_on_synthetic", synthetic)):
         factors, degree = item_factors(*_sided(view, persons_first), *_counts(view, persons_first))
+        # Persons of both graphs are not matched: those of the original are placed by half of their items.
         people = _folded(halves, factors, degree, _counts(view, persons_first)[0])
         scored = (_scores(people, factors, *ends) for ends in (right, wrong))
         entry[field] = auc(*scored)["value"]
@@ -91,6 +92,7 @@ def item_factors(
         _, values, right = svds(matrix, k=rank, v0=start, return_singular_vectors="vh")
     except ArpackError:  # such as where every person has one item: all singular values are alike
         return nothing
+    # Rising values: turned round, and without the first, which holds the degrees.
     return right[np.argsort(values)[::-1][1:]].T, degree
 
 
@@ -113,6 +115,7 @@ def _halves(pairs: tuple[np.ndarray, np.ndarray], rng: Generator) -> tuple[np.nd
     person = pairs[0]
     order = np.lexsort((rng.random(len(person)), person))
     sizes = np.bincount(person)
+    # Each person's edges stand together in random order: the first half of them is held out.
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     rank = np.arange(len(person)) - first
     held = rank < np.repeat(sizes // 2, sizes)
@@ -137,6 +140,7 @@ def _folded(
 ) -> np.ndarray:
     """Place every person at the sum of the factors of the items known, weighted as the adjacency is."""
     own = np.bincount(known[0], minlength=persons)
+    # Weighted as the matrix that the factors are of, by what is known of the person.
     weight = 1 / np.sqrt(own[known[0]] * np.maximum(degree, 1)[known[1]].astype(np.float64))
     placed: np.ndarray = sp.csr_array((weight, known), shape=(persons, len(factors))) @ factors
     return placed

@@ -17,6 +17,8 @@ def oriented(
     """
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
+        # Counted two places on: filling moves each start to the end of its row, so that starts come out in
+        # place.
         start[min(rank[u[e]], rank[v[e]]) + 2] += 1
     for i in range(2, node_count + 2):
         start[i] += start[i - 1]
@@ -45,6 +47,7 @@ def through(node_count: int, u: np.ndarray, v: np.ndarray, rank: np.ndarray) -> 
         first, last = start[a], start[a + 1]
         if last - first < 2:
             continue
+        # Who is a neighbour of a: then each later step is one look.
         for i in range(first, last):
             owner[out[i]] = a
         for i in range(first, last):

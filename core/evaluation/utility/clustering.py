@@ -79,6 +79,7 @@ def coefficients(view: UndirectedView) -> np.ndarray:
 def by_degree(view: UndirectedView) -> tuple[np.ndarray, np.ndarray]:
     """Count nodes of degree 2-3, 4-7, ... and average their coefficients; 0 where there are none."""
     some = view.degrees >= 2
+    # Degree 2-3 is bin 0.
     bins = np.log2(view.degrees[some]).astype(np.int64) - 1
     nodes = np.bincount(bins)
     return nodes, np.bincount(bins, view.once(coefficients)[some]) / np.maximum(nodes, 1)
@@ -89,5 +90,6 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
     if original.bipartite or not (original.degrees >= 2).any():
         return {"clustering_by_degree": None}
     (nodes, ours), (_, theirs) = (view.once(by_degree) for view in (original, synthetic))
+    # A degree that only the original has counts as 0 in the other graph.
     theirs = np.pad(theirs[: len(ours)], (0, max(len(ours) - len(theirs), 0)))
     return {"clustering_by_degree": float(np.average(np.abs(ours - theirs), weights=nodes))}

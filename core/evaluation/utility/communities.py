@@ -104,11 +104,13 @@ def mutual_information(a: np.ndarray, b: np.ndarray) -> float:
     """
     a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
     n = len(a)
+    # Only the cells that occur: a table of all pairs of communities could be as large as n^2.
     joint = np.unique(a * (int(b.max(initial=0)) + 1) + b, return_counts=True)[1]
     both = _entropy(joint / n)
     ours, theirs = (_entropy(np.bincount(labels) / n) for labels in (a, b))
     if ours + theirs == 0:
         return 1.0
+    # I = H + H' - H(both); 2 I / (H + H').
     return float(np.clip(2 * (ours + theirs - both) / (ours + theirs), 0.0, 1.0))
 
 

@@ -126,6 +126,7 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     if not view.edge_count:
         return {"spectral_radius": 0.0}
     vector = view.once(leading)
+    # The Rayleigh quotient of a vector of length 1.
     return {"spectral_radius": None if vector is None else float(vector @ (view.adjacency @ vector))}
 
 

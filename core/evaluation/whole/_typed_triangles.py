@@ -27,6 +27,7 @@ def by_types(
     owner = np.full(node_count, -1, dtype=np.int32)
     for x in range(node_count):
         for i in range(start[x], start[x + 1]):
+            # Marked by its owner, so that nothing has to be cleared.
             owner[out[i]] = x
         for i in range(start[x], start[x + 1]):
             y = out[i]
@@ -35,5 +36,6 @@ def by_types(
                 if owner[z] == x:
                     a, b, c = kind_of_rank[x], kind_of_rank[y], kind_of_rank[z]
                     low, high = min(a, b, c), max(a, b, c)
+                    # The middle type is what the sum leaves.
                     triangles[low, a + b + c - low - high, high] += 1
     return triangles

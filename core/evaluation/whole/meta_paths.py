@@ -60,6 +60,7 @@ def _wedges(layer: Layer) -> Iterator[tuple[Path, float]]:
         for (other, b), to_b in degrees.items():
             if other != centre or b < a:
                 continue
+            # Two different neighbours of one type, or one of each.
             ends = float(to_a @ (to_a - 1)) / 2 if a == b else float(to_a @ to_b)
             yield (a, centre, b), ends
 
@@ -87,6 +88,7 @@ def _around(
     b, c = middle
     left = np.stack([layer.typed_degrees[b, a] for a in neighbours[b]], axis=1)
     right = np.stack([layer.typed_degrees[c, d] for d in neighbours[c]], axis=1)
+    # u's neighbours count v where it is of their type, and v's count u: neither is an end of the path.
     less_left = np.array([float(a == c) for a in neighbours[b]])
     less_right = np.array([float(d == b) for d in neighbours[c]])
     total = np.zeros((left.shape[1], right.shape[1]))

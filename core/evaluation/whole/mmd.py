@@ -33,6 +33,7 @@ def squared_mmd(x: np.ndarray, y: np.ndarray) -> float | None:
 
 def _within(x: np.ndarray) -> float:
     n = len(x)
+    # Without pairs of a value with itself.
     total = float(_kernel(x[:, None] - x[None, :]).sum()) - n * float(_kernel(0.0))
     return total / (n * (n - 1))
 
@@ -57,6 +58,7 @@ def squared_mmd_of_counts(x: np.ndarray, y: np.ndarray) -> float | None:
 
 def _cross(a: np.ndarray, b: np.ndarray) -> float:
     total = float(_kernel(0.0)) * float(a @ b)
+    # Either may be the larger.
     for lag in range(1, min(REACH, len(a) - 1) + 1):
         total += float(_kernel(float(lag))) * float(a[lag:] @ b[:-lag] + a[:-lag] @ b[lag:])
     return total

@@ -63,6 +63,7 @@ class Presence:
         It is of every step's; None unless both have some.
         """
         stay = self._again.copy()
+        # The next presence of the same thing, one step on.
         stay[:-1] &= np.diff(self.step) == 1
         kept = np.bincount(self.step[stay], minlength=self.steps)
         following = np.append(self.count[1:], 0)
@@ -87,6 +88,7 @@ class Presence:
         mean = np.bincount(owner, weights=self.gaps, minlength=len(seen)) / number
         square = np.bincount(owner, weights=self.gaps.astype(np.float64) ** 2, minlength=len(seen)) / number
         spread = np.sqrt(np.maximum(square - mean**2, 0))
+        # Rounding may put a variance a hair below 0.
         return relative.mean(((spread - mean)[often] / (spread + mean)[often]).tolist())
 
 

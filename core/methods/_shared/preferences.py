@@ -173,6 +173,7 @@ def flips_of(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mappin
         nodes[relation.source] + (0 if relation.homogeneous else nodes[relation.target])
         for relation in relations
     ]
+    # The worst of the relations: each of them must keep its edges.
     kept = min(kept_symmetric(budget) for budget in budgets)
     false = max(
         slots * (1 - kept_symmetric(b)) / max(n, 1) for slots, b, n in zip(pairs, budgets, ends, strict=True)
@@ -184,6 +185,7 @@ def flips_of(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mappin
             MappingProxyType({"form": "symmetric"}),
         )
     kept = min(
+        # The count is paid out of the same budget.
         kept_balanced((1 - COUNT_SHARE) * budget, relation.edge_bound or 0, slots)
         for relation, budget, slots in zip(relations, budgets, pairs, strict=True)
     )
@@ -216,6 +218,7 @@ def kept_balanced(epsilon: float, edges: int, slots: int) -> float:
     """
     if min(edges, slots) < 1:
         return 0.0
+    # Never below one: of a graph more than half full flips are symmetric at best.
     ratio = max(1.0, (slots - edges) / edges)
     return 1 / (1 + ratio * math.exp(-min(epsilon, MAX_EXPONENT)))
 

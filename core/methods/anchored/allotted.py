@@ -93,6 +93,7 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
             continue
         nano = each.event.nano_epsilon
         rest = Pure(nano - int(nano * SHARE), each.event.mechanism)
+        # Solved for with all that the cell pays besides, as pure and Gaussian events are converted together.
         noise = passes.noise_multiplier(
             nano + public.beside_nano_epsilon, public.delta_atto, public.accountant, besides(public, rest)
         )

@@ -43,6 +43,7 @@ def lazy_relations(
     if params.evidence == "lazy":
         return frozenset(added)
     room, lazy = MAX_MATERIALISED, set()
+    # By name where as many are added, so that plan and fit choose alike.
     for name, more in sorted(added.items(), key=lambda each: (each[1], each[0])):
         room -= more
         if room < 0:

@@ -40,6 +40,7 @@ class PairsOfGroups:
         for name, share in shares.items():
             own = [key for key in model.cells if key[0] == name]
             relation = model.schema.edge_type(name)
+            # A pair that occurs once has one edge at most in all steps together.
             steps = 1 if relation.once else len(own)
             met = groups.get(relation.source), groups.get(relation.target)
             if relation.homogeneous:

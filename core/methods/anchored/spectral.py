@@ -57,6 +57,7 @@ def start(popularity: np.ndarray, layers: Sequence[np.ndarray], rng: Rng) -> np.
     if not layers:
         parts.append(rng.standard_normal((len(popularity), SKETCH)))
     rows = np.hstack(parts)
+    # No longer than 1: that is the read's sensitivity to one edge.
     unit: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
     return unit
 
@@ -111,7 +112,9 @@ def fitted_score(
             taken = np.concatenate(others) if shape.edge_type.once and others else None
             proposals = proposals_for(len(keys[i]), SWEEPS)
             keys[i] = rewired(keys[i], columns, shape, proposals, rng, taken=taken, score=score)
+        # Long steps first: swaps of a round are a noisy answer to the last change.
         step = FIRST_STEP if 2 * done < ROUNDS else LATER_STEP
+        # About Newton's step: a sum of products moves with its weight by the sum of squares.
         change = step * (found.products - _products(found, keys, shape)) / size
         weights += np.clip(change, -LARGEST_CHANGE, LARGEST_CHANGE)
     return found.source @ weights, found.target
@@ -123,10 +126,12 @@ def _coordinates(
     """Reduce what sums have beyond their expectation to RANK directions; rows of length at most 1."""
     degrees = np.maximum(np.asarray(degrees, dtype=np.float64), 0)
     mean = others @ features / max(float(np.sum(others)), 1.0)
+    # Chance spreads a sum of d rows by about d, and noise adds its own variance: like spread for all nodes.
     beyond = (sums - degrees[:, None] * mean) / np.sqrt(degrees + noise)[:, None]
     _, _, axes = np.linalg.svd(beyond, full_matrices=False)
     rows = beyond @ axes[:RANK].T
     lengths = np.linalg.norm(rows, axis=1)
+    # Most rows become shorter than 1: cut ones would lose how far they lie out.
     rows /= max(float(np.quantile(lengths, FULL_NORM)), _TINY)
     unit: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
     return unit

@@ -32,6 +32,7 @@ def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED
         more = int(budget["label"] * weight / sum(weights.values()))
         rest[name] += more
         left -= more
+    # What rounding leaves, so that nothing of the budget is lost.
     rest["degree"] += left
     return rest
 

@@ -29,6 +29,7 @@ def resized(columns: Columns, origins: np.ndarray) -> Columns:
     clustering = columns["clustering"]
     if len(clustering):
         measured = ToldClustering(*clustering)
+        # As noise grows with the sum, the noisy sum is one of a smaller epsilon.
         cost = max(1, round(measured.nano_epsilon / factor))
         clustering = ToldClustering(measured.total * factor, int(measured.damping), cost).column()
     return {

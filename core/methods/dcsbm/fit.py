@@ -61,11 +61,13 @@ def fit(
     where labels or triangles would be read, see :mod:`core.methods.dcsbm.counts`.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
+    # A visit's table has a number for each node and label.
     budget, most = shares(params, nano_epsilon), max(1, limits.MAX_VALUES // nodes)
     number = params.groups if isinstance(params.groups, int) else None
     # An answer says how many labels there are, and with that how much noise the rest has.
     of_degrees, of_blocks = usual_variances(budget, nodes, cell.multiplicity)
     decides = told is None and number is None
+    # Precisions add: degrees and blocks both sum to the edges.
     both = 1 / (1 / of_degrees + 1 / of_blocks)
     count = noisy_count(cell, budget["count"], both if decides else None) if "count" in budget else None
     groups = None  # until it is known
@@ -83,6 +85,7 @@ def fit(
         decides=of_blocks if decides and count is None else None,
     )
     if groups is None:
+        # Without a count of edges the degrees tell how many labels they can bear.
         groups = min(number or groups_for(noisy, budget["label"]), most)
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     stream, labels = None, np.zeros(nodes, dtype=np.int64) if told is None else told
@@ -137,6 +140,7 @@ def streamed(
 ) -> tuple[np.ndarray, LabelRule, LabelStream]:
     """Pay for the labels of all nodes. With them are the order of the visit and the rule."""
     weights = np.maximum(noisy, SMALLEST_WEIGHT)
+    # Ties at random: node numbers would carry the order of the upload into the labels.
     order = np.lexsort((rng.random(len(noisy)), -weights))
     rule = LabelRule(groups, int(params.core * len(noisy)), params.forward_share, params.resolution)
     stream = cell.label_stream(
@@ -161,19 +165,23 @@ def block_counts(
         groups=groups,
     )
     blocks = norm_sub(counts)
+    # Of the sum of all cells.
     variance = len(blocks) * 2 * (NANO / budget["block"]) ** 2
     if count is None:
         return blocks, Ends(2 * float(blocks.sum()), 4 * variance)
     other = 2 * (NANO / budget["count"]) ** 2
     sum_of_blocks = float(blocks.sum())
+    # By precision: each of both counts by the other's variance.
     edges = (other * sum_of_blocks + variance * count) / (other + variance)
     if sum_of_blocks:
         blocks = blocks * (edges / sum_of_blocks)
+    # Ends are twice the edges, so that their variance is four times that of the weighted mean.
     return blocks, Ends(2 * edges, 4 * variance * other / (variance + other))
 
 
 def usual_variances(budget: Mapping[str, int], nodes: int, multiplicity: int) -> tuple[float, float]:
     """Compute the edge count's variances by degrees and by blocks. They lie between one label and most."""
+    # Degrees have more where no labels are read: the geometric mean of both.
     degree = math.isqrt(budget["degree"] * without_labels(budget)["degree"])
     blocks = math.isqrt(MOST_GROUPS * (MOST_GROUPS + 1) // 2)
     return (
@@ -226,6 +234,7 @@ def seen_edges(
     place = np.empty(nodes, dtype=np.int64)
     place[order] = np.arange(nodes)
     size, inside = max(BIN, nodes // BINS), place < rule.core
+    # The core has stretches of its own: its rows hold edges to core nodes only.
     stretch = np.where(inside, place // size, rule.core // size + 1 + (place - rule.core) // size)
     means = posterior_means(noisy, scale, law)
     expected = np.bincount(stretch, weights=means)

@@ -164,6 +164,7 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
         for step in range(public.schema.steps):
             since = (first + step - params.first_frame) % reach
             due = [counted, *[FRAME, SET_ASIDE] * (since == 0)]
+            # 1 % reach: with a reach of 1 every step is a key frame's and the one after it.
             due += [SINCE_BEFORE, NODES_SINCE] * (since == 1 % reach)
             allotments += [Allotment(name, step, events[each], each) for each in due if each in events]
     return plan_of(method, public, allotments)
@@ -182,6 +183,7 @@ def _universes(public: PublicFacts) -> list[int]:
 
 def _few(params: KeyframeParams, whole: int, reach: int, universes: list[int]) -> bool:
     """Tell whether tail counters would drown: by the declared numbers of nodes and the noise."""
+    # An edge moves two counters; a step has its even part of the window's epsilon.
     noise = math.sqrt(2) * 2 * NANO * reach / (whole * params.tail_share)
     return bool(universes) and max(universes) < min(DROWNED * noise, MOST_FEW)
 
@@ -244,6 +246,7 @@ def divide(params: KeyframeParams, granted: Mapping[str, int]) -> StepBudget:
     own = max(1, int(counters * params.count_share / (params.count_share + params.tail_share)))
     count = counters if few else own
     rest = 1 - _counting(params, few)
+    # A frame and both halves of what stays are all that counting leaves: the share is of the whole.
     cells = max(1, int((frame + 2 * aside) * params.cells_share / rest)) if frame else 0
     return StepBudget(
         count=count,

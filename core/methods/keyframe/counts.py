@@ -72,6 +72,7 @@ class EdgeCount:
         low = max(0.0, float((level - REACH * spread).min()))
         ends = np.linspace(low, max(float((level + REACH * spread).max()), low + SMALLEST_LEVEL), POINTS + 1)
         below = _ndtr((ends - level) / spread)
+        # What a normal law has below 0 is the chance of 0.
         weight = np.hstack([below[:, :1], np.diff(below)])
         point = np.concatenate([[0.0], (ends[1:] + ends[:-1]) / 2])
         return cls(point, weight / weight.sum(axis=1, keepdims=True), bank.evidence[:, 0])
@@ -85,11 +86,13 @@ class EdgeCount:
         """
         point, width = _grid(measured, scale, slots)
         ends = np.append(point[1:] - width / 2, point[-1] + width / 2)
+        # A random walk: its deviation grows with the root of the steps.
         drift = DRIFTS * np.sqrt(steps) * np.maximum(self.point[1:], SMALLEST_LEVEL)
         below = _ndtr((ends - self.point[1:, None]) / drift[..., None])
         drifted = np.einsum("di,dij->dj", self.weight[:, 1:], np.diff(below))
         stayed = np.hstack([self.weight[:, :1], drifted])
         stays = (1 - JUMP) ** steps
+        # As if ASSUMED steps had been seen before, of which EMPTY were empty.
         share = (EMPTY * ASSUMED + self.empty) / (ASSUMED + self.seen)
         chance = stays * stayed + (1 - stays) * _jumped(point, width, scale, slots, share)
         if past is not None:
@@ -99,6 +102,7 @@ class EdgeCount:
 
     def _after(self, measured: float, scale: float) -> EdgeCount:
         far = np.abs(measured - self.point) / scale
+        # Relative to the nearest point: the factor is the same for all drifts.
         joint = self.weight * np.exp(far.min() - far)
         found = joint.sum(axis=1)
         weight, evidence = joint / found[:, None], self.evidence + np.log(found)
@@ -135,6 +139,7 @@ def _grid(measured: float, scale: float, slots: int) -> tuple[np.ndarray, float]
 
 def _jumped(point: np.ndarray, width: float, scale: float, slots: int, empty: float) -> np.ndarray:
     """Compute the chances of every point after a jump, of which a share of ``empty`` ends at 0."""
+    # The density 1 / (x + scale), whose integral over 0..slots is log(1 + slots / scale).
     anywhere = width / ((point[1:] + scale) * np.log1p(max(slots, 1) / scale))
     return np.concatenate([[empty], (1 - empty) * anywhere])
 
@@ -146,4 +151,5 @@ def _alike(past: Phase, ends: np.ndarray) -> np.ndarray:
     """Compute the chances of 0 and of the cells between ``ends`` for a number near what it was."""
     spread = np.sqrt(past.variance + (SIMILAR * past.mean) ** 2)
     below = _ndtr((np.append(0.0, ends) - past.mean) / max(spread, SMALLEST_LEVEL))
+    # A normal law cut off at 0.
     return np.append(past.empty, (1 - past.empty) * np.diff(below[1:]) / (1 - below[0]))

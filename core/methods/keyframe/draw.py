@@ -36,6 +36,7 @@ def draw(
     blocks = cells(degrees, label, columns["ratio"])
     if len(columns.get("group", ())):
         label, blocks = _crossed(degrees, label, blocks, columns, rng)
+    # Kept edges are in the graph already: nothing may be matched onto them.
     keys = _joined(kept, matched(degrees, label, blocks, rng, taken=kept))
     left = whole - degrees_in(keys, nodes)
     if left.sum() >= 2:

@@ -29,6 +29,7 @@ def laws(mean: float, nodes: int) -> np.ndarray:
     cap = int(max(1, min(nodes - 1, max(SHORTEST_CAP, REACH * mean))))
     none = np.maximum(NONE, 1 - mean)  # whoever has an edge has one at least
     ends = np.append(np.arange(1, cap) + 0.5, np.inf)
+    # Gamma laws of mean ``mean / (1 - none)``, of those who have an edge.
     some = np.diff(_gammainc(SHAPES, ends * SHAPES * (1 - none) / mean), prepend=0.0)
     return np.concatenate([np.broadcast_to(none, (*some.shape[:2], 1)), (1 - none) * some], axis=2).reshape(
         LAWS, cap + 1
@@ -45,6 +46,7 @@ def seen(evidence: np.ndarray, measured: np.ndarray, scale: float, mean: float, 
     chances = laws(mean, len(measured))
     far = np.abs(measured[:, None] - np.arange(chances.shape[1])) / scale
     least = far.min(axis=1, keepdims=True)
+    # Relative to the nearest degree, so that not all underflow.
     likely = np.log(np.maximum(np.exp(least - far) @ chances.T, LEAST)).sum(axis=0)
     updated: np.ndarray = evidence * FORGETTING**steps + likely
     updated -= updated.max()

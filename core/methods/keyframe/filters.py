@@ -45,9 +45,11 @@ class Bank:
         """
         level = self.level * growth
         drift = DRIFTS * np.maximum(level, SMALLEST_LEVEL)
+        # Scaled levels have scaled errors; a random walk adds its variance step by step.
         before = self.variance * growth**2 + steps * drift**2
         surprise, spread = measured - level, before + noise
         gain = before / spread
+        # The logarithm of the normal density of the surprise, but for what is the same in all filters.
         evidence = self.evidence * FORGETTING**steps - (np.log(spread) + surprise**2 / spread) / 2
         return Bank(level + gain * surprise, before * (1 - gain), evidence)
 
@@ -59,4 +61,5 @@ class Bank:
         weight = np.exp(self.evidence - self.evidence.max(axis=0))
         weight /= weight.sum(axis=0)
         mean = (weight * self.level).sum(axis=0)
+        # Variance inside filters, and between them.
         return mean, (weight * (self.variance + (self.level - mean) ** 2)).sum(axis=0)

@@ -95,6 +95,7 @@ class Stays:
             race -= 2 * log_odds(score * mean, variance * mean**2, ranked)
         active = np.zeros(nodes, dtype=bool)
         before = self.active if len(self.active) else active
+        # Those who stay; then new ones; then whoever is left, should either be too few.
         active[_first(race, before, int(np.rint(share * wanted)))] = True
         active[_first(race, ~(active | before), wanted - int(active.sum()))] = True
         active[_first(race, ~active, wanted - int(active.sum()))] = True
@@ -117,12 +118,14 @@ def _first(race: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
     running = np.flatnonzero(among)
     if count <= 0 or count >= len(running):
         return running[: max(count, 0)]
+    # A partition is linear; the order among the first is of no concern.
     return running[np.argpartition(race[running], count)[:count]]
 
 
 def _seen(kept: int, of: float, sensitivity: int, nano_epsilon: int, own: float) -> tuple[float, float]:
     """Return a window's share, with the variance of its noise and of its own."""
     whole = max(of, FEW)
+    # A Laplace law of scale b has the variance 2 b^2; the step's own deviation comes on top.
     return kept / whole, 2 * (sensitivity * NANO / nano_epsilon / whole) ** 2 + own**2
 
 
@@ -135,8 +138,10 @@ def _law(ranked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def foretold(ranked: np.ndarray) -> float:
     """Foretell the share of active nodes that stays, by degrees alone: each node draws its edges afresh."""
     degrees, counts = _law(ranked)
+    # A node with d edges to expect has one at least with probability 1 - e^-d, by Poisson's law.
     some = -np.expm1(-degrees)
     whole = float(counts @ some)
+    # Active in both steps, independently, over active in one.
     return float(counts @ some**2) / whole if whole else 0.0
 
 
@@ -152,9 +157,11 @@ def log_odds(seen: np.ndarray, variance: float, ranked: np.ndarray) -> np.ndarra
         return np.zeros(len(seen))
     spread = max(variance, 0.25)
     low, high = float(seen.min()), float(seen.max())
+    # Points are denser at the lower end, where odds change most.
     grid = low + (high - low) * np.linspace(0, 1, GRID) ** 2
     far = -((grid[:, None] - degrees) ** 2) / (2 * spread)
     top = far[:, 1:].max(axis=1)
+    # By the largest term, so that not all underflow.
     some = top + np.log(np.exp(far[:, 1:] - top[:, None]) @ law[1:])
     odds = np.clip(some - far[:, 0] - np.log(law[0]), -MOST_ODDS, MOST_ODDS)
     found: np.ndarray = np.interp(seen, grid, odds)

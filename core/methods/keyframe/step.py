@@ -117,9 +117,11 @@ def fit_step(
     order = np.argsort(-known.score, kind="stable")
     ranked = _ranked(counters, known, order, nodes)
     stays = Stays() if memory is None else memory.stays
+    # By the clock and by which steps there are, both public: never by what a read said.
     if budget.kept_edges and memory is not None and memory.step == step - 1:
         stays = stays.measured(graph.between(*cell_of), budget, counters.edges, ranked)
     if budget.aside:
+        # Paid whether the next step comes or not, so that what a window costs does not depend on it.
         graph.aside.pay(*cell_of, nano_epsilon=budget.aside, purpose=SET_ASIDE)
     mean = 2 * counters.edges / nodes
     stays = stays.drawn(known.score, known.variance, mean, ranked, known.step is not None, rng)
@@ -191,6 +193,7 @@ def _framed(
     seen, noise = measured / mean, _variance(2, budget.degrees) / mean**2
     varied = max(float(seen.var()), SMALLEST_VARIANCE)
     spread = max(varied - noise, SPREAD if noise > 1 else DENSE_SPREAD)
+    # The variance of an estimated variance is about 2 varied^2 / nodes: this is its precision.
     weight = nodes / (2 * varied**2)
     spread = (before.spread * before.spread_weight + spread * weight) / (before.spread_weight + weight)
     law = before.law
@@ -200,6 +203,8 @@ def _framed(
     score, variance = seen, noise
     if before.step is not None:
         keep = max(MEMORY ** (step - before.step), SMALLEST_MEMORY)
+        # An old score as a measurement of the present one, x: x_old - 1 = keep (x - 1), with a drift of
+        # variance (1 - keep^2) spread; solved for x.
         held = 1 + (before.score - 1) / keep
         drifted = (before.variance + (1 - keep**2) * spread) / keep**2
         gain = drifted / (drifted + noise)
@@ -240,9 +245,11 @@ def _attached(
         top = active[: int(np.ceil(HUBS * nodes))]
         top = top[expected[top] - expected.mean() > EVIDENT * np.sqrt(variance)]
         own = expected[top] * mean
+        # The longer ago the frame, the less a score says of a hub's present degree.
         aged = STALE_ERROR**2 * (1 - MEMORY ** (2 * (step - known.step)))
         by_rank = 1 / np.maximum(RANK_ERROR * degrees[top], 0.5) ** 2
         by_score = 1 / (variance * mean**2 + aged * own**2)
+        # By precision.
         degrees[top] = (degrees[top] * by_rank + own * by_score) / (by_rank + by_score)
     return to_total(degrees, 2 * counters.edges, nodes - 1)
 
@@ -253,6 +260,7 @@ def _classified(
     """Split nodes into two classes of equal volume; pay for their edge counts, over a Chung-Lu graph's."""
     volume = np.cumsum(degrees[order])
     label = np.ones(len(degrees), dtype=np.int8)
+    # Half of the volume, so that both classes have counts that stand out alike.
     label[order[: int(np.searchsorted(volume, volume[-1] / 2)) + 1]] = 0
     counted = cell.laplace(
         "group_matrix",

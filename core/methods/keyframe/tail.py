@@ -72,9 +72,12 @@ def curve(counters: Counters, cap: int, nodes: int) -> np.ndarray:
     at, noise = counters.at[seen], counters.variance[seen]
     base = smooth[at - 1]
     plausible = (TRUST_SCALE * base) ** 2 + TRUST_COUNT**2
+    # A counter is trusted as far as deviations from the curve are likelier than its noise.
     corrected = base + plausible / (plausible + noise) * (counters.count[seen] - base)
     ratio = np.log(np.maximum(corrected, SMALLEST_COUNT) / base)
+    # Between counters in logarithms: deviations of a power law are factors.
     whole = smooth * np.exp(np.interp(np.log(j), np.log(at), ratio))
+    # More nodes of at least j + 1 edges than of at least j there cannot be.
     return np.minimum.accumulate(np.clip(whole, 0, nodes))
 
 
@@ -101,6 +104,7 @@ def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
     """Fit (log of n a, log s, log alpha) by weighted least squares, from the better of two starts."""
     seen = counters.at <= cap
     at, count = counters.at[seen], counters.count[seen]
+    # One more, so that a counter without noise does not rule alone.
     spread = np.sqrt(counters.variance[seen] + (MODEL_ERROR * count) ** 2 + 1)
     total = 2 * counters.edges
     total_spread = np.sqrt(4 * counters.edges_variance + (TOTAL_ERROR * total) ** 2 + 1)
@@ -119,6 +123,7 @@ def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
         return np.concatenate([_slopes(shape, at) / spread[:, None], [of_total], anchors])
 
     found = []
+    # Least squares may end in the nearer of two valleys.
     for scale, power in STARTS:
         start = np.log([np.clip(count[0], 1, nodes), scale, power])
         found.append(_least_squares(misses, start, slopes, method="lm", max_nfev=ITERATIONS, args=(start,)))
@@ -131,6 +136,7 @@ def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
 
     All of 1..64, then runs that grow with j, each standing for its middle.
     """
+    # Small degrees one by one: there the curve bends most.
     edges = np.arange(1, min(cap, 64) + 2).astype(np.float64)
     if cap > 64:
         count = int(np.ceil(16 * np.log2(cap / 64))) + 1
@@ -141,6 +147,7 @@ def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
 
 def sequence(tail: np.ndarray, nodes: int) -> np.ndarray:
     """List degrees in descending order, float64 (nodes,). Rank r has #{j: N(j) > r + 1/2} edges. O(nodes)."""
+    # Rank r has j edges where N(j) > r + 1/2: as many ranks as ceil(N(j) - 1/2).
     reached = np.clip(np.ceil(tail - 0.5), 0, nodes).astype(np.int64)  # nodes of degree >= j
     last = np.bincount(reached, minlength=nodes + 1)
     return np.cumsum(last[::-1])[::-1][1:].astype(np.float64)

@@ -103,6 +103,7 @@ def without_tastes(plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, i
             continue
         persons = nodes[schema.protected_type.name] if schema.protected_type else 0
         width = least_columns(schema, relation, nodes)
+        # Noise's largest eigenvalue grows with the width to 3/2: see :func:`columns.singled_out`.
         begin = math.ceil(width**1.5 * 2 * CLIP**2 * float(event.noise_multiplier) / WORTH)
         if persons < begin:
             yield (
@@ -136,6 +137,7 @@ def values_of(
 ) -> Iterator[Read]:
     """List the reads of what edges carry. They have ``attribute_share`` of all, the others have ``total``."""
     names = [each for each in carrying(schema, relations) if params.attribute_share]
+    # Solved for: this is ``attribute_share`` of itself and ``total`` together.
     share = total * params.attribute_share / (1 - params.attribute_share)
     for relation in names:
         own = share / len(names)
@@ -213,6 +215,7 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
         public.nano_epsilon, public.delta_atto, Fraction(1), 1, accountant=public.accountant
     )
     while True:
+        # Variance is inverse to the share, so a multiplier goes with one over its root.
         events = [GaussianEvent(_thousandths(float(one) * math.sqrt(total / each.share))) for each in reads]
         allotments = [
             Allotment(WHOLE_GRAPH, None, event, each.purpose)
@@ -228,6 +231,7 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
 
 def _pure(method: str, public: PublicFacts, reads: list[Read]) -> PrivacyPlan:
     roots = [math.sqrt(each.share) for each in reads]
+    # Laplace noise's variance goes with 1 / epsilon^2: epsilon by roots of the shares.
     costs = [int(public.nano_epsilon * root / math.fsum(roots)) for root in roots]
     if min(costs) < 1:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")

@@ -37,6 +37,7 @@ def public_columns(
     """
     thing = thing_of(schema, relation)
     count = graph.node_count(thing)
+    # Public signs, the same for each release: what is summed up is public too.
     signs = public_generator(0)
     wide: list[np.ndarray] = []
     for values in graph.attributes(thing).public().values():
@@ -96,6 +97,7 @@ def singled_out(width: int, persons: int, things: int, noise_multiplier: float) 
     have in common grows as their number. Columns are added while the one is at most WORTH times the other:
     none for few persons, or for a small epsilon.
     """
+    # The width at which noise, by width^1.5, is WORTH times what that many persons have in common.
     seen = (WORTH * persons / (2 * CLIP**2 * noise_multiplier)) ** (2 / 3)
     room = min(MOST_SINGLE, things, MOST_ENTRIES // max(things, 1) - width)
     return max(int(min(seen - width, room)), 0)
@@ -115,6 +117,7 @@ def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
     Those sampled by ``popularity`` have mean 0 and covariance about 1. Columns that differ hardly but among
     things that nobody has are left out.
     """
+    # A hair for things without edges, so that no column is divided by 0.
     weight = np.maximum(popularity, 0) + 1e-6
     weight = weight / weight.sum()
     columns = columns[:, columns.std(axis=0) > 0]

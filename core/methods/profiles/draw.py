@@ -96,6 +96,7 @@ class Drawing:
             degrees = np.zeros(frame.persons, dtype=np.int64)
             degrees[active.person[own]] = np.minimum(active.edges[own], frame.things)
             found = self._matched(degrees, things[:, frame.periods[step]], taken, left)
+            # A pair that occurs once over time is out of reach for all later steps.
             if not frame.repeated and frame.timed:
                 taken = joined(taken, found)
             if left is not None:
@@ -128,11 +129,13 @@ class Drawing:
         width = directions.shape[1]
         if not width:
             return
+        # Coordinates that persons have stay: only further directions get new ones.
         if self.normal.shape[1] < width:
             more = self._rng.standard_normal((self.frame.persons, width - self.normal.shape[1]))
             self.normal = np.hstack([self.normal, more])
         score = self.frame.sides(self.normal[:, :width], directions)
         for step, keys in enumerate(self.keys):
+            # What other steps hold must stay theirs where a pair occurs once.
             others = [held for j, held in enumerate(self.keys) if j != step]
             taken = joined(*others) if others and not self.frame.repeated else None
             proposals = proposals_for(len(keys), proposals_per_edge)

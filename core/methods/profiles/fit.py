@@ -96,6 +96,7 @@ class Relation:
         bound = int(np.clip(np.quantile(busy, quantile), 1, most)) if len(busy) else 1
         self.bound = bound
         total = float(busy.sum())
+        # What clipping leaves: all but D of a person's edges go (L1), or the root of D d counts (L2).
         mass = float(np.minimum(busy, bound if pure else np.sqrt(bound * busy)).sum())
         undone = total / max(mass, 1.0)  # what clipping took
         together = np.zeros_like(self._all_periods())
@@ -119,6 +120,7 @@ class Relation:
     def _ranked(self, noisy: np.ndarray, deviation: float, total: float) -> np.ndarray:
         """Give the quantiles of the things' law to the things in their noisy order; int64."""
         law = gaussian_law(noisy, deviation, total / len(noisy), self._frame.most_total)
+        # Ties at random: the order of things must not say which has more.
         order = np.lexsort((self._rng.random(len(noisy)), noisy))
         found = np.empty(len(noisy))
         found[order] = law.quantiles(len(noisy))
@@ -134,12 +136,14 @@ class Relation:
         """
         own = noisy.sum(axis=0) / max(float(totals.sum()), 1.0)
         noise = len(noisy) * deviation**2 / max(float(totals.sum()), 1.0) ** 2
+        # The table's own sums as far as their noise is less than what histograms may be off.
         share = np.maximum(persons + (own - persons) * DOUBT**2 / (DOUBT**2 + noise), 0.0)
         mean = totals[:, None] * (share / max(float(share.sum()), 1e-12))
         off = noisy - mean
         # How far a thing's shares are its own: by the cells where it could show, drawn to what is common.
         weight = np.square(mean)
         size = max(float(np.square(weight).sum()), 1e-12)
+        # Squares beyond the noise's and Poisson's variance, which is the mean.
         beyond = float((weight * (np.square(off) - deviation**2 - mean)).sum()) / size
         doubt = 2 * deviation**4 / size
         spread = max(beyond * COMMON**2 + COMMON * doubt, 0.0) / (COMMON**2 + doubt)
@@ -180,6 +184,7 @@ def _counts(mean: np.ndarray, variance: np.ndarray, rng: Rng) -> np.ndarray:
     left = mean - certain
     beyond = np.maximum(variance - left, 0.0)
     shape = np.where(beyond > 0, np.square(left) / np.maximum(beyond, 1e-9), 1.0)
+    # A gamma rate under Poisson's law: negative binomial, of the variance that is wanted.
     rate = np.where(beyond > 0, rng.gamma(np.maximum(shape, 1e-6)) * left / np.maximum(shape, 1e-6), left)
     counts_drawn: np.ndarray = (certain + rng.poisson(np.minimum(rate, 2.0**40))).astype(np.int64)
     return counts_drawn

@@ -45,6 +45,7 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
     values, counts = histogram(noisy)
     far = (values[:, None] - grid[None, :]) / max(deviation, 0.25)
     far = far**2 / 2
+    # Relative to the nearest value; no less than what exp can write.
     kernel = np.exp(np.maximum(far.min(axis=1, keepdims=True) - far, -700.0))
     mean = max(mean, SMALLEST_MEAN)
     laws = np.vstack([reference(grid, kernel, counts, mean), power_laws(grid, mean)])
@@ -55,6 +56,7 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
     weight = PRIOR * deviation**2 / spread
     mass = start
     for _ in range(ROUNDS):
+        # Expectation-maximisation, with ``weight`` counts as the start has them: little noise, little of it.
         mass = mass * ((counts / np.maximum(kernel @ mass, FLOOR)) @ kernel) + weight * start
         mass /= mass.sum()
     return DegreeLaw(grid, mass)
@@ -73,6 +75,7 @@ def power_laws(grid: np.ndarray, mean: float) -> np.ndarray:
         low, high = SCALES
         for _ in range(40):
             middle = (low + high) / 2
+            # The mean grows with the scale: halving finds it.
             below = falling(last, power, math.exp(middle)) @ grid < mean
             low, high = (middle, high) if below else (low, middle)
         found.append(np.maximum(falling(last, power, math.exp(high)), SMALLEST_MASS))
@@ -135,12 +138,14 @@ def tail_counts(
     shape = low**-power * np.exp(-low / cut) - high**-power * np.exp(-high / cut)
     shape /= np.maximum(shape.max(axis=1, keepdims=True), FLOOR)
     measured, variance = noisy[first:], deviation**2 + np.maximum(fit[first:], 0.0)
+    # The level of each shape by weighted least squares.
     level = np.maximum(shape @ (measured / variance) / np.maximum(shape**2 @ (1 / variance), FLOOR), 0.0)
     laws = level[:, None] * shape
     off = np.square(measured - laws) @ (1 / variance)
     weight = np.exp((off.min() - off) / 2)
     found = (weight @ laws / weight.sum())[begin - first :]
     off = noisy[begin:] - found
+    # Believed for what lies beyond the noise, and for no more (soft threshold).
     shrunk: np.ndarray = np.maximum(
         found + np.sign(off) * np.maximum(np.abs(off) - SURELY * deviation, 0.0), 0.0
     )

@@ -64,6 +64,7 @@ def degrees_from(counts: np.ndarray, bounds: np.ndarray, last: int, rng: Rng) ->
     low = np.repeat(bounds, whole).astype(np.float64)
     high = np.repeat(np.minimum(np.append(bounds[1:], last + 1), last + 1), whole).astype(np.float64)
     starts = np.repeat(np.cumsum(whole) - whole, whole)
+    # Even in the logarithm: inside a bin degrees fall about as a power law.
     part = (np.arange(len(low)) - starts + 0.5) / np.maximum(np.repeat(whole, whole), 1)
     found = np.floor((low + 0.5) * ((high + 0.5) / (low + 0.5)) ** part - 0.5 + 1e-9)
     degrees: np.ndarray = np.clip(found, low, np.maximum(high - 1, low)).astype(np.int64)
@@ -94,6 +95,7 @@ def activity_counts(
     rows = to_total(np.where(possible, table, 0).sum(axis=1), people, people)
     columns = to_total(np.where(possible, table, 0).sum(axis=0), people, people)
     fit = possible * np.maximum(rows, 1e-9)[:, None] * np.maximum(columns, 1e-9)[None, :]
+    # Proportional fitting to both margins, inside what is possible.
     for _ in range(30):
         fit *= (columns / np.maximum(fit.sum(axis=0), 1e-12))[None, :]
         fit *= (rows / np.maximum(fit.sum(axis=1), 1e-12))[:, None]
@@ -139,6 +141,7 @@ def spread_over_steps(
     size = min(len(busy), len(place))
     keep = rng.permutation(len(place))[:size]
     first, active = first[keep], active[keep]
+    # By activity; among equals, first steps take even turns.
     order = np.lexsort((_evenly(active * steps + first, rng), active))
     first, active = first[order], active[order]
     spread = float(np.log(degrees[busy]).std()) if len(busy) else 0.0

@@ -42,17 +42,20 @@ def fitted_tastes(
     null = moments()
     values, vectors = np.linalg.eigh(paid.values - null)
     chance = float(np.sqrt(max(len(np.unique(drawing.edges().person)), 1))) / part / clip**2
+    # The largest eigenvalue that noise and chance alone would have, by Wigner's law of the semicircle.
     edge = float(np.hypot(paid.deviation, chance)) * float(np.sqrt(2 * width))
     kept = values > MARGIN * edge
     if not kept.any():
         return np.zeros((len(attributes), 0))
     found, axes = values[kept], vectors[:, kept]
+    # Noise lifts an eigenvalue t to t + (edge / 2)^2 / t (spiked Wigner matrix): solved for t.
     wanted = (found + np.sqrt(np.maximum(found**2 - edge**2, 0.0))) / 2
     base = np.einsum("ik,ij,jk->k", axes, null, axes)
     weight = np.full(len(wanted), START)
     for turn in range(ROUNDS):
         drawing.swap(attributes @ axes * weight, sweeps)
         excess = np.einsum("ik,ij,jk->k", axes, moments(), axes) - base
+        # An excess that is not there yet must not make weights leap.
         ratio = wanted / np.maximum(excess, 0.1 * wanted)
         weight = np.minimum(weight * ratio ** (FAST if 2 * turn < ROUNDS else SLOW), MOST_WEIGHT)
     sums: np.ndarray = attributes @ axes * weight

@@ -104,9 +104,11 @@ class _Values:
         mass = np.bincount(division.bins, weights=histogram)
         by_period: np.ndarray = np.zeros((len(fine.values[0]), len(mass)))
         np.add.at(by_period.T, division.bins, fine.values[0].T)
+        # ``shares_of`` takes the scale of Laplace noise, whose deviation is sqrt(2) times that.
         scale = fine.deviation / np.sqrt(2)
         by_period = shares_of(by_period, mass[None, :], scale) if len(by_period) > 1 else mass[None, :]
         rates = self._rates(division, mass)
+        # Nothing is read of persons: their ends tell nothing.
         unknown = np.full((self._persons, rates.shape[1]), np.nan)
         sides = [unknown, rates] if self._first else [rates, unknown]
         classes = [np.zeros(len(each)) for each in sides]

@@ -91,8 +91,10 @@ def alike(
     correlation is the share of mutual arcs, or more where that leaves no room.
     """
     one, other = rng.standard_normal((2, len(out)))
+    # Tied more closely only if persons' smaller sides have no room for so many pairs.
     for tie in np.linspace(min(2 * pairs / arcs, 1.0), 1.0, ALIKE):
         both = np.empty_like(out), np.empty_like(into)
+        # Degrees are ascending, so that ranks of the normal numbers hand them out.
         both[0][np.argsort(one)] = out
         both[1][np.argsort(tie * one + np.sqrt(1 - tie**2) * other)] = into
         if np.minimum(*both).sum() >= ROOM * 2 * pairs:
@@ -139,6 +141,7 @@ def dealt(degrees: np.ndarray, counts: np.ndarray, ends: int, rng: Rng) -> Itera
 
     Returned are each one's ``counts``, and its degrees (n,).
     """
+    # A person's events fall into steps by chance alone.
     places = rng.permutation(np.repeat(np.arange(len(degrees)), degrees))
     for count, part in zip(counts, np.split(places, np.cumsum(ends * counts)[:-1]), strict=True):
         yield int(count), np.bincount(part, minlength=len(degrees))
@@ -167,6 +170,7 @@ def _matched(
         own = groups.labels == group
         ends = _some(out, own, number if target is not None else 2 * number, rng)
         met = None if into is None else _some(into, own, number, rng)
+        # Keys that stand already are taken for those to come.
         keys = stubs.joined(keys, stubs.matched(ends, met, shape, rng, taken=_both(keys, taken)))
         out, into = out - ends, None if into is None or met is None else into - met
     keys = stubs.joined(keys, stubs.matched(out, into, shape, rng, taken=_both(keys, taken)))
@@ -202,5 +206,6 @@ def _first_inside(
     for _ in range(ROUNDS):
         rest = np.maximum(out - ends * found, 0), np.maximum(into - ends * found, 0)
         chance = rest[0] * rest[1] / max(float(rest[0].sum()) * ends, 1.0)
+        # Half of the way: what chance makes depends on the ends that are left.
         found = (found + np.clip(wanted - chance, 0, most)) / 2
     return np.floor(found).astype(np.int64)

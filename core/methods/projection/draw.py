@@ -67,6 +67,7 @@ def degrees_of(law: DegreeLaw, nodes: int, total: int, most: int, rng: Rng) -> n
     degrees = np.minimum(law.quantiles(nodes), most)
     tail = degrees > TAIL * total / nodes
     rest = total - int(degrees[~tail].sum())
+    # Where the tail can hold what is missing; else all degrees are scaled.
     if tail.any() and tail.sum() <= rest <= most * tail.sum():
         degrees[tail] = integers(scaled_to(degrees[tail], rest, most), rng)
     else:
@@ -84,6 +85,7 @@ def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) 
     result = np.empty(len(degrees), dtype=np.int64)
     result[order] = degrees
     if result.sum() % 2:
+        # An odd sum has an end too many: taken where one is missed least, at the largest degree.
         result[order[-1]] -= 1
     return result
 
@@ -94,6 +96,7 @@ def placed_order(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng:
     That of the smallest degree is first, so that groups have about as many as their ``ends``.
     """
     means = np.maximum(ends / np.maximum(np.bincount(labels, minlength=len(ends)), 1), 1e-9)
+    # Ties at random.
     wish = rng.permutation(degrees) + rng.random(len(degrees))
     return np.argsort(wish * means[labels], kind="stable")
 

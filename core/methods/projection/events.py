@@ -118,6 +118,7 @@ def step_shares(people: People, law: DegreeLaw, total: float, nano_epsilon: int)
     """
     mean, periods = float(law.grid @ law.mass), people.steps
     while periods > 1:
+        # A person moves all periods together by the sum of their thetas, which has a limit.
         theta = int(np.clip(round(PERIOD_THETA * mean / periods), 1, MAX_SENSITIVITY // periods))
         if periods * theta * NANO / nano_epsilon <= PERIOD_NOISE * total / periods:
             break
@@ -134,4 +135,5 @@ def step_shares(people: People, law: DegreeLaw, total: float, nano_epsilon: int)
     found = shares
     for _ in range(4):  # a projection takes more of a busy period
         found = shares / np.interp(found / found.sum(), parts, held)
+    # Even inside a period, which may have a step more than others.
     return np.asarray((found / np.bincount(of))[of])

@@ -125,7 +125,9 @@ def group_counts(
     share = 0.5
     for _ in range(4):  # how much a projection takes hangs on the share of edges that it sees
         kept_inside, kept_across = _kept_by(law, share, (wide, narrow))
+        # Two estimates of the edges inside: what is read there, and all but what is read across.
         within, other = inside.sum() / kept_inside, total - across / kept_across
+        # By precision: dividing by what is kept divides the noise's deviation by it too.
         weights = kept_inside**2 / inside_noise, kept_across**2 / across_noise
         number = (weights[0] * within + weights[1] * other) / sum(weights)
         share = float(np.clip(number / max(total, 1), 0.01, 0.99))
@@ -158,6 +160,7 @@ def met(
     law, total = known
     groups, mean, most = int(labels.max()) + 1, float(law.grid @ law.mass), MAX_SENSITIVITY // 3
     wide, narrow = (theta_of(mean, times, most) for times in (INSIDE_THETA, APART_THETA))
+    # Each group has a number for itself; all pairs across share the last one.
     pairs = np.full((groups, groups), groups)
     np.fill_diagonal(pairs, np.arange(groups))
     read = people.by_rows(attribute, labels, pairs, [wide] * groups + [narrow])
@@ -176,6 +179,7 @@ def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) 
     At most so many have room in it, or in one of so many edges; 1 at least.
     """
     pairs = nodes * float(law.grid * (law.grid - 1.0) @ law.mass) / 2  # of neighbours: a triangle takes three
+    # The most that so many edges can form, and that so many paths can close.
     found = min((2 * edges) ** 1.5 / 6, pairs / 3)
     most: float = max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
     return most
@@ -191,6 +195,7 @@ def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndar
     """
     exact = bounded_noise(people.kind.degree_bound)
     share = min(1.0, MOST_TRIANGLES / full)
+    # Noise of packed triangles is blown up by the share that is looked at.
     if exact <= (ROUGH_TAU + 1) / share:
         return _seen(exact_triangles(people, nano_epsilon), exact * NANO / nano_epsilon, full)
     first, second = divide(nano_epsilon, ROUGH_SHARE)

@@ -80,6 +80,7 @@ def reached(grid: np.ndarray, share: float, at: np.ndarray) -> np.ndarray:
     It is one of ``grid`` (g,) and ``share``, and is at least ``at`` (t,); (t, g).
     """
     d, j = grid[None, :].astype(np.float64), np.asarray(at, dtype=np.float64)[:, None]
+    # P(Bin(d, p) >= j) is the regularised incomplete beta function of p at j and d - j + 1.
     found = betainc(np.maximum(j, 1), np.maximum(d - j + 1, FLOOR), min(share, 1.0))
     return np.where(j <= 0, 1.0, np.where(j > d, 0.0, found))
 
@@ -113,6 +114,7 @@ class Openness:
         has fewer than theta of its other edges kept), Q(0) = 0, at t = 1: edges come in random order and ends
         are joined at random.
         """
+        # dt = dQ / P(room): time as a function of Q, by trapezoids, read backwards at t = 1.
         pace = 1 / np.maximum(1 - self.filled(mass), 1e-6)
         time = np.concatenate([[0], np.cumsum((pace[1:] + pace[:-1]) / 2 * np.diff(self.shares))])
         return float(np.interp(1.0, time, self.shares))
@@ -120,6 +122,7 @@ class Openness:
 
 def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
     """Compute the expected kept edges of each degree; (g,)."""
+    # E min(theta, X) is the sum of P(X >= j) over j up to theta; far out by spaced trapezoids.
     near = min(theta, SINGLES)
     spaced = np.rint(np.geomspace(near, theta, 40))
     at = np.unique(np.concatenate([np.arange(1, near + 1), spaced])).astype(np.int64)
@@ -138,6 +141,7 @@ def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
     """
     exact = law.grid * part
     low = np.floor(exact).astype(np.int64)
+    # A part of a degree is no whole number: shared between both neighbours, so that the mean stays.
     split = np.concatenate([law.mass * (1 - (exact - low)), law.mass * (exact - low)])
     values, place = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
     mass = np.bincount(place, weights=split)
@@ -158,6 +162,7 @@ def fitted_law(
     ``ends``: how many ends of an edge a degree counts; 1 where both sides have one law.
     """
     side = _Side(nodes, degree_grid(most), edges, tails, ends)
+    # Openness depends on the law and the law on openness: in turns, until neither moves.
     for _ in range(ROUNDS):
         if side.moved({theta: model.share(side.mass) for theta, model in side.models.items()}) < CLOSE:
             break
@@ -197,6 +202,7 @@ def shares_of(out: tuple[Openness, np.ndarray], into: tuple[Openness, np.ndarray
     full = [model.filled(mass) for model, mass in (out, into)]
     points, own, other = out[0].shares, 0.0, 0.0
     for _ in range(PACES):
+        # Each side's openness is the other's room: two equations in small steps, side by side.
         room = [1 - float(np.interp(at, points, side)) for at, side in zip((own, other), full, strict=True)]
         own, other = own + room[1] / PACES, other + room[0] / PACES
     return own, other
@@ -236,9 +242,11 @@ class _Side:
             lost = nodes * float(mass @ (grid / self.ends - row))
             rows.append(row[None, :])
             measured.append([each.count])
+            # The projection's model errs by a part of what it takes away; one more, lest it rule alone.
             variance.append([each.variance + (MODEL * lost) ** 2 + 1])
             cut = lost if each is widest else cut
         rows.append(grid[None, :] / self.ends)
+        # What the widest theta cuts off is known by the law alone, and trusted as little as that.
         measured.append([widest.count + cut])
         variance.append([widest.variance + (ABOVE * widest.count) ** 2 + (LOST * cut) ** 2 + 1])
         for tail in self._tails:
@@ -269,6 +277,7 @@ def first_guess(grid: np.ndarray, nodes: int, edges: Sequence[CappedEdges], ends
     """
     best = max(edges, key=lambda each: each.theta)
     mean = float(np.clip(ends * best.count / nodes, 0.1, max(grid[-1] / 2, 0.1)))
+    # The mean falls as the slope grows: halving finds it.
     low, high = 1.05, 12.0
     for _ in range(50):
         slope = (low + high) / 2
@@ -289,24 +298,26 @@ def posterior_mode(
     prior: np.ndarray,
     nodes: int,
     rows: np.ndarray,
-    told: np.ndarray,
+    measured: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
     """Fit the law near measurements by damped Newton steps.
 
-    At it ``rows`` @ law * nodes is near ``told``; sums to 1.
+    At it ``rows`` @ law * nodes is near ``measured``; sums to 1.
     """
 
     def cost(log_mass: np.ndarray) -> float:
-        miss = rows @ softmax(log_mass) * nodes - told
+        miss = rows @ softmax(log_mass) * nodes - measured
         off = log_mass - reference
         return float(0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
 
     def derivatives(log_mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mass = softmax(log_mass)
+        # Derivatives by logarithms of masses that are scaled to sum to 1.
         slopes = nodes * mass * (rows - (rows @ mass)[:, None])
-        miss = rows @ mass * nodes - told
+        miss = rows @ mass * nodes - measured
         gradient = slopes.T @ (weight * miss) + prior @ (log_mass - reference)
+        # Gauss and Newton: second derivatives of the measurements are left out.
         return gradient, (slopes.T * weight) @ slopes + prior
 
     return newton_mode(log_mass, cost, derivatives, STEPS)

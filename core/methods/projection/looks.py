@@ -89,6 +89,7 @@ def told_of(laws: list[DegreeLaw], wide: CappedEdges, people: People) -> dict[st
     edges of a person were counted. The lower end is noise alone, as a projection adds no edge; the upper one
     takes twice what the law says was cut off, which is too little where few hubs have most edges.
     """
+    # Laplace noise of scale b lies beyond b ln(1 / (1 - c)) on either side with probability 1 - c.
     noise = np.sqrt(wide.variance / 2) * np.log(1 / (1 - CONFIDENCE))
     mean = float(np.mean([law.grid @ law.mass for law in laws]))
     kept = float(np.mean([kept_share(law, 1.0, wide.theta) for law in laws]))
@@ -112,6 +113,7 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
     each, left, found = nano_epsilon // len(thetas), nano_epsilon, list[CappedEdges]()
     for theta in thetas:
         before = found[-1].count if found else 0.0
+        # Decided by public numbers and earlier answers, so that neighbours make the same reads.
         if found and np.sqrt(variance(sides_of(people) * theta, each)) > max(before, 1.0):
             break
         found.append(counted(people, theta, each, "edges, roughly"))

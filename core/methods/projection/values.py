@@ -96,6 +96,7 @@ def _paid(
         most = class_count(drawn.count, noise_of(values, rest), division, undirected=True)
         classes = people.groups(group, most)
         pairs = pair_shares(between_classes(values, (classes,), division, rest), division, mass)
+    # Nothing is read of single persons: their values follow from their edges' classes.
     unknown = np.full((people.count, 1 if len(division.score) else len(mass)), np.nan)
     sides = 2 if people.relation.directed else 1
     periods = mass[None, :], np.zeros(people.steps)
@@ -109,6 +110,7 @@ def histogram_of(people: People, name: str | None, items: Items, nano_epsilon: i
     """
     bins, (rough, fine) = people.bins(name), divide(nano_epsilon, ROUGHLY)
     mean, classes = float(items.law.grid @ items.law.mass), min(bins.count, MOST_CLASSES)
+    # Fewer classes each have more records, and a person moves them by less in all.
     while (
         classes > 2 and classes * _theta(mean, classes) * NANO / rough > CLASS_NOISE * items.total / classes
     ):
@@ -117,6 +119,7 @@ def histogram_of(people: People, name: str | None, items: Items, nano_epsilon: i
     first = _looked(people, name, items, labels, [_theta(mean, classes)] * classes, rough)
     shares = shares_told(first[0])
     second = _looked(people, name, items, labels, _thetas(people, name, items, shares, fine), fine)
+    # By precision.
     weights = 1 / first[1], 1 / second[1]
     combined = (weights[0] * first[0] + weights[1] * second[0]) / (weights[0] + weights[1])
     return np.asarray((shares_told(combined) / np.bincount(labels))[labels])
@@ -149,6 +152,7 @@ def _thetas(
         thetas = np.full(len(shares), most)
         if np.isfinite(each):
             thetas = np.clip(np.rint(each * mean * shares), 1, most).astype(np.int64)
+        # A person replaced moves no more than all of its records, before and after.
         moved = int(thetas.sum()) if bound is None else min(int(thetas.sum()), 2 * bound)
         held = np.array(
             [_kept(items, float(part), int(cap), bound) for part, cap in zip(shares, thetas, strict=True)]

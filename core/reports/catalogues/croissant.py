@@ -111,6 +111,7 @@ def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
     if {NODES, EDGES} <= files:
         weighted = public.parameters.get("release") == "weighted"
         edges = _records("edges", EDGES, EDGE_COLUMNS | (WEIGHT_COLUMN if weighted else {}))
+        # Source and target, which come first: both name nodes.
         for field in edges["field"][:2]:
             field["references"] = {"field": {"@id": "nodes/id"}}
         document["recordSet"].append(edges)

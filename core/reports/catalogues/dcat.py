@@ -62,6 +62,7 @@ def _distribution(public: PublicPart, context: Context, file: ReleasedFile) -> d
         "dct:title": _text(file.name),
         "dcat:accessURL": {"@id": url},
         "dcat:downloadURL": {"@id": url},
+        # IANA's addresses are of media types without parameters.
         "dcat:mediaType": {"@id": MEDIA_TYPES + file.media_type.partition(";")[0].strip()},
         "dcat:byteSize": _typed(str(file.size_bytes), "nonNegativeInteger"),
         "spdx:checksum": {

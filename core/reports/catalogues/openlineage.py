@@ -42,6 +42,7 @@ def openlineage(public: PublicPart, context: Context) -> dict[str, Any]:
         "producer": context.base_url,
         "schemaURL": EVENT + "RunEvent",
         "run": {
+            # Made of the job's id: however often it is sent, it is the same run.
             "runId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"urn:graphveil:{provenance.job_id}")),
             "facets": {
                 "processing_engine": _facet(

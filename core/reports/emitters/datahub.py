@@ -49,6 +49,7 @@ def calls(public: PublicPart, context: Context) -> Calls:
         _proposal(release, "upstreamLineage", {"upstreams": upstreams}),
     ]
     headers = {"X-RestLi-Protocol-Version": "2.0.0"}
+    # Not async: the answer then says whether it was written.
     yield Call("POST", PATH, {"proposals": proposals, "async": "false"}, headers)
 
 
@@ -71,6 +72,7 @@ def _urn(name: str) -> str:
 
 def _upstream(original: str, context: Context) -> dict[str, Any]:
     day = context.released_on
+    # Midnight of the day of the release: an exact time can depend on the data.
     milliseconds = (day.toordinal() - type(day)(1970, 1, 1).toordinal()) * 86_400_000
     return {
         "dataset": original,

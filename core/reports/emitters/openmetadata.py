@@ -43,6 +43,7 @@ def calls(public: PublicPart, context: Context) -> Calls:
             )
         )
     )
+    # A bot's PUT leaves a description that stands as it is, and the budget in this one changes.
     yield Call(
         "PATCH",
         f"{API}/containers/{original['id']}",

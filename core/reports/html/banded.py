@@ -74,6 +74,7 @@ def _upright(found: Sequence[Counted]) -> Plot:
     tops = [max(each.released, each.ends[1]) for each in found]
     level = plot.left_values(0.0, max(tops))
     wide = (plot.x(1) - plot.x(0)) / len(found)
+    # Even of very many bins a bar is seen, and of few it is no block.
     bar = max(0.6, min(0.8 * wide, 26.0))
     for index, each in enumerate(found):
         x, y = plot.x((index + 0.5) / len(found)), level(each.released)
@@ -91,9 +92,11 @@ def _upright(found: Sequence[Counted]) -> Plot:
         "mark paid",
     )
     letters = max(len(each.label) for each in found)
+    # About 6.6 pixels a letter, and 10 between labels: so many fit beside one another.
     room = max(1, int((plot.x(1) - plot.x(0)) / (6.6 * min(letters, _LABEL) + 10)))
     stride = math.ceil(len(found) / room)
     labels = [((k + 0.5) / len(found), _short(found[k].label)) for k in range(0, len(found), stride)]
+    # The last goes where it would reach out of the picture.
     plot.bottom_axis(labels[:-1] if _leaves(plot, labels[-1]) and len(labels) > 1 else labels, "value")
     return plot
 
@@ -120,6 +123,7 @@ def _lying(found: Sequence[Counted]) -> Plot:
             low, high = (plot.x(end / longest) for end in each.ends)
             plot.path(f"M{n(low)} {n(level)}H{n(high)}", "line paid")
             plot.path(shape("circle", plot.x(max(each.paid, 0) / longest), level, 2.6), "mark paid")
+            # The number stands behind whichever is longer, bar or band.
             edge = max(long, high - plot.left)
         plot.text(plot.left + edge + 5, level + 4, tick(each.released), "start")
     return plot
@@ -148,6 +152,7 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
     plot = Plot(height=round(tall * len(rows)) + 46, left=round(margin), right=8, top=6, bottom=40)
     wide = (plot.x(1) - plot.x(0)) / len(columns)
     gap = 1.0 if wide > 6 and tall > 6 else 0.0
+    # By row, as rows differ in size: colours then compare within each.
     shares = [[count / max(sum(row), 1) for count in row] for row in counts]
     most = max(map(max, shares))
     for index, row in enumerate(shares):
@@ -155,6 +160,7 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
         for place, share in enumerate(row):
             x = plot.x(0) + place * wide
             data = f"M{n(x)} {n(y)}h{n(wide - gap)}v{n(tall - gap)}h{n(gap - wide)}z"
+            # Never fully clear, so that an empty cell is seen as one.
             plot.parts.append(
                 f'<path class="mark heat" fill-opacity="{0.05 + 0.95 * share / most:.2f}" d="{data}"/>'
             )
@@ -168,6 +174,7 @@ def heat(uid: str, title: str, description: str, crossed: Crossed, note: str) ->
     plot.bottom_axis(ticks[:-1] if len(ticks) > 1 and _leaves(plot, ticks[-1]) else ticks, titles[1])
     header: tuple[str, ...] = (titles[0], *columns)
     table: tuple[Row, ...] = tuple((label, *map(float, row)) for label, row in zip(rows, counts, strict=True))
+    # A row for each cell: its number and both ends of what was paid for do not fit into columns.
     if ends:
         header = (f"{titles[0]}, {titles[1]}", "Release", "Paid for: at least", "At most")
         table = tuple(sorted(ends, key=lambda each: -each[1])[:MAX_ROWS])

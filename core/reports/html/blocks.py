@@ -90,12 +90,14 @@ def _macros() -> Any:
 
 def _paragraph(found: blocks.Paragraph) -> Markup:
     text = escape(found.text)
+    # Escaped by now: only what is put around it here is HTML.
     if found.code:
         text = Markup(TICKED.sub(r"<code>\1</code>", text))
     if found.lead:
         text = Markup("<strong>{}</strong> {}").format(found.lead, text)
     if found.style == "quote":
         return Markup("<blockquote>{}</blockquote>\n").format(text)
+    # Colour tells nothing to who does not see it.
     role = Markup(' role="note"') if found.style == "alert" else ""
     style = Markup(' class="{}"').format(found.style) if found.style else ""
     return Markup("<p{}{}>{}</p>\n").format(style, role, text)
@@ -121,6 +123,7 @@ def _table(found: blocks.Table) -> Markup:
     pairs = zip(styles, found.columns, strict=True)
     head = Markup("".join(f'<th scope="col"{style}>{escape(column)}</th>' for style, column in pairs))
     body = _joined(_row(row, styles) for row in found.rows)
+    # It takes the focus, so that the keyboard can scroll what is wider than the page.
     table = Markup(
         '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>\n'
         "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
@@ -152,6 +155,7 @@ def _num(numeric: bool) -> Markup:
 
 def _cell(cell: blocks.Cell) -> Markup:
     match cell:
+        # Before all numbers, of which True is one.
         case bool():
             return Markup("yes" if cell else "no")
         case str():
@@ -181,6 +185,7 @@ def _text(found: blocks.Text) -> Markup:
     if found.metric:
         text = Markup('<a href="#metric-{}">{}</a>').format(found.metric, text)
     elif found.code:
+        # A short name that breaks over lines would read as two.
         kept = " together" if len(found.text) <= MAX_TOGETHER and " " not in found.text else ""
         text = Markup('<code class="digest{}">{}</code>').format(kept, text)
     return text + (SMALL.format(found.small) if found.small else "")

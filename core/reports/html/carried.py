@@ -36,6 +36,7 @@ def _histogram(uid: str, found: Carried) -> Figure | None:
     text = f"{counted} of the release by {found.attribute}, in {len(counts)} bins."
     if found.paid is not None:
         text += f" Lines: paid numbers, each within {found.within} of the truth with probability 95 %."
+    # Of a vector the bin of 0 is always left out, and named above.
     if found.left_out > (found.kind == VECTOR):
         text += f" The most frequent; {found.left_out} more bins are not shown."
     note = BAND if found.paid is not None else ""
@@ -97,5 +98,6 @@ def _ends(table: CarriedTable) -> Iterator[tuple[str, float, float, float]]:
         return
     for row, counts, paid in zip(table.rows, table.released, table.paid, strict=True):
         for column, released, number in zip(table.columns, counts, paid, strict=True):
+            # Paid numbers may be negative, true ones never.
             low, high = max(0, number - table.within), max(0, number + table.within)
             yield f"{row}, {column}", float(released), float(low), float(high)

@@ -41,6 +41,7 @@ def curves(
         return None
     plot = Plot()
     ends = [end for band in (bands or {}).values() for end in band]
+    # Zero is on the axis, so that heights compare as the numbers do.
     level = plot.left_values(min(0.0, *defined), max(0.0, *defined, *ends))
     first, width = steps[0], max(steps[-1] - steps[0], 1)
     stride = max(1, round(nice_ticks(0, width, 6)[1]))
@@ -52,6 +53,7 @@ def curves(
         points: list[Point | None] = [
             None if v is None else (at[step], level(v)) for step, v in zip(steps, values, strict=True)
         ]
+        # More marks than these would hide the line.
         plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
     rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
     names = [name.capitalize() for name in series]
@@ -87,9 +89,11 @@ def degrees(
     positive = [v for values in series.values() for v in values if v > 0]
     if not positive:
         return None
+    # A hair inward: a power of ten, whose logarithm may be rounded, begins no decade more.
     low, high = math.floor(math.log10(min(positive)) + 1e-9), math.ceil(math.log10(max(positive)) - 1e-9)
     high = max(high, low + 1)
     empty = any(v <= 0 for values in series.values() for v in values)
+    # Zero has no logarithm: its line lies a decade below the least.
     base = low - 1 if empty else low
     plot = Plot()
 
@@ -129,6 +133,7 @@ def bars(
         return None
     thick, group = 9, 22 + 12 * len(series)
     plot = Plot(height=group * len(labels) + 6, left=2, right=52, top=2, bottom=2)
+    # Shares may all be 0, by which nothing is divided.
     longest = max(max(defined), 1e-12)
     for index, label in enumerate(labels):
         top = index * group + 14.0
@@ -194,6 +199,7 @@ def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Seque
     plot = Plot(height=WIDTH, left=12, right=12, top=12, bottom=12)
     places = [(plot.x(node.x), plot.y(node.y)) for node in drawn.nodes]
     plot.between(places, drawn.edges, "edge dense" if len(drawn.edges) > 400 else "edge")
+    # Area goes by the square: however many nodes, their marks cover about as much.
     radius = max(2.2, min(6.0, 48 / math.sqrt(max(len(places), 1))))
     for index, kind in enumerate(types):
         colour, mark = type_style(index)
@@ -217,9 +223,11 @@ def dial(uid: str, name: str, value: float, level: str) -> Markup:
     """Draw a score from 0 to 10 as a ring. It is filled clockwise from its top in the colour of its level."""
     plot = Plot(height=120, width=120)
     plot.parts.append('<circle class="ring" cx="60" cy="60" r="50"/>')
+    # Never the full turn: an arc that ends where it begins is not drawn at all.
     turn = 2 * math.pi * min(max(value / 10, 0.0), 0.9999)
     x, y = 60 + 50 * math.sin(turn), 60 - 50 * math.cos(turn)
     if value > 0:
+        # SVG takes the shorter arc unless this flag says the longer, beyond half a turn.
         plot.path(f"M60 10A50 50 0 {int(turn > math.pi)} 1 {x:.2f} {y:.2f}", f"fill {level}")
     plot.text(60, 68, f"{value:.1f}", style="score")
     plot.text(60, 86, "of 10")
@@ -230,6 +238,7 @@ def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
     """Draw how sure an attacker can become. It goes from a coin flip at the left to certainty at the
     right."""
     plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
+    # A bound of one half is a coin flip: it is the left end.
     share = min(max((bound - 0.5) * 2, 0.0), 1.0)
     plot.box(plot.x(0), 10, plot.x(1) - plot.x(0), 12, "track")
     plot.box(plot.x(0), 10, plot.x(share) - plot.x(0), 12, f"bar {level}")

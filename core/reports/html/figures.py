@@ -59,6 +59,7 @@ def _degrees(
     for index, summary in enumerate(relation.degrees):
         bins = sides.get(summary.side)
         series: dict[str, list[float]] = {}
+        # The comparison's bins are the same for both graphs: their lines stand over the same degrees.
         if bins is not None:
             edges = [(b.low, b.high) for b in bins]
             series["original"] = [b.original for b in bins]
@@ -87,6 +88,7 @@ def _curves(
             shown = [(row.step, row.scalars.get(metric)) for row in relation.rows if row.step is not None]
             steps = [step for step, _ in shown if step is not None]
             series = {_shown(relation): [value for _, value in shown]}
+            # What was paid for of each step are numbers of edges.
             if metric == "edges":
                 bands = {step: (paid[step].low, paid[step].high) for step in steps if step in paid}
         yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name, bands)
@@ -164,6 +166,7 @@ def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | 
     def larger(path: MetaPathShares) -> float:
         return max(path.original or 0.0, path.synthetic or 0.0)
 
+    # By the larger of both, so that what only one of the graphs has is shown, too.
     first = sorted(paths, key=lambda path: (-larger(path), path.path))[:MAX_BARS]
     left_out = len(paths) - len(first)
     text = f"How often each meta-path occurs among those of {length} nodes, original and synthetic."
@@ -215,6 +218,7 @@ def attack_figures(inference: Sequence[Attack]) -> list[Figure]:
     run = [attack for attack in inference if attack.published is not None]
     if not run:
         return []
+    # The farthest from guessing first, on either side: an attacker may invert its answer.
     run.sort(key=lambda attack: -abs(attack.published.auc.value - 0.5) if attack.published else 0.0)
     lines = [
         (" · ".join(filter(None, (attack.title, attack.edge_type))), _scores(attack))

@@ -58,10 +58,9 @@ class Together:
 
 def right_at_most(epsilon: float, delta: float) -> float:
     """Bound the probability that the best guess is right. It guesses between two neighbours, each as likely
-    before.
-
-    (1 + advantage) / 2 = (e^eps + delta) / (1 + e^eps), at most 1 (Kairouz, Oh, Viswanath 2015).
-    """
+    before."""
+    # (1 + advantage) / 2 = (e^eps + delta) / (1 + e^eps) (Kairouz, Oh, Viswanath 2015), by e^-eps: e^eps is
+    # more than a double holds from 710 on.
     falling = math.exp(-epsilon)
     return min(1.0, (1 + delta * falling) / (1 + falling))
 

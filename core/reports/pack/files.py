@@ -55,6 +55,7 @@ def files_of(facts: PackFacts) -> dict[str, bytes]:
     if facts.ledger is not None:
         found["ledger.json"] = canonical(facts.ledger)
     found["index.html"] = front.page_of(facts, HOLDS).encode()
+    # Last, as it names all others by their digests; the signature over it is not among them.
     return {**found, MANIFEST: manifest(facts, found)}
 
 

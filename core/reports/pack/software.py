@@ -15,6 +15,7 @@ from graphveil.evidence.signatures import canonical
 @lru_cache(maxsize=1)
 def components() -> dict[str, Any]:
     """List every installed distribution, as CycloneDX; the same for the same installation."""
+    # Names as addresses of packages have them; once, where two paths hold the same.
     found = {
         (each.name.lower().replace("_", "-"), each.version) for each in metadata.distributions() if each.name
     }

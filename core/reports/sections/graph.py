@@ -89,6 +89,7 @@ def _relations(public: PublicPart, comparison: Comparison | None) -> list[Relati
     for total in public.totals:
         if total.step is None:
             means.setdefault(total.edge_type, {})[total.metric] = total
+        # Of single snapshots only numbers of edges are drawn.
         elif total.metric == "edges":
             steps.setdefault(total.edge_type, {})[total.step] = total
     ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
@@ -225,6 +226,7 @@ def _relation(relation: Relation, metrics: Metrics) -> Iterator[Block]:
         paid = [(named(metrics, name), ends(each.low, each.high)) for name, each in totals.items()]
         caption = f"{of.name}, determined by paid numbers"
         yield Table(caption, ("Determined by paid numbers", "True value, 95 %"), paid)
+        # What the comparison shows is not repeated, but for values that it computed otherwise.
         beside = {name: pair.synthetic for name, pair in found.means.scalars.items()}
         rest = [
             (named(metrics, name), value) for name, value in of.means.items() if value != beside.get(name)

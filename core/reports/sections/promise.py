@@ -199,6 +199,7 @@ def precision_sections(public: PublicPart, curator: CuratorPart | None) -> Itera
 def guarantee(public: PublicPart, metrics: dict[str, MetricInfo]) -> Section:
     """Say what is promised in plain words. It is said to the letter, of several units, and what is not
     covered."""
+    # What a reader must not miss comes first.
     severe = [each for each in public.caveats if each.code in wording.SEVERE]
     caveats = [*severe, *(each for each in public.caveats if each not in severe)]
     uncovered: list[Block] = [Group([notices(caveats, metrics)], title="What it does not cover")]
@@ -268,6 +269,7 @@ def _risk(public: PublicPart) -> Iterator[Block]:
     unknown, _, guessed = wording.guess_words(public.guarantee)
     there = ": that it is there, or that it is not" if guessed == "whether it is there" else ""
     delta = ""
+    # The last row is of the most: where it has no delta, no row has.
     if found[-1].delta != "0":
         delta = (
             f"; under a delta, of claims that would come up in at least {percent_text(risk.RAREST)} of "

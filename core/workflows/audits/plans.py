@@ -123,6 +123,8 @@ def _generator_plans(
         names = tuple(each.name for each in schema.edge_types)
         facts = [
             PublicFacts(schema, request.unit, request.window, amount, delta, names)
+            # The second is the control: it runs with twice the epsilon that is claimed, which an audit must
+            # notice.
             for amount in (nano, 2 * nano)
         ]
         try:
@@ -133,6 +135,7 @@ def _generator_plans(
             nodes = {each.name: each.count or 0 for each in schema.node_types}
             require_room(generator, own, plan, schema, nodes)
         except NotAccepted as error:
+            # The first is kept: of the plainer graph, which most methods take.
             refusal = refusal or error
             continue
         cost = plan.cost()

@@ -56,11 +56,13 @@ def submit_audit(
     content = request.model_dump(mode="json")
     digest = idempotency.payload_hash(content)
     with services.db.transaction() as session:
+        # Of two at once the second finds the first's audit, and counts it against the limit.
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
         if earlier is not None:
             return queries.view(earlier, services.settings), True
         spec = planned(request, services.settings)
+        # Before it is queued: what no worker can do would wait for good.
         abilities.OfWorkers(session).require_audit(spec.method)
         limit = services.settings.max_open_audits
         if repository.count_open(session, tenant=principal.tenant) >= limit:
@@ -136,6 +138,7 @@ def take_back_audit(session: Session, settings: Settings, row: Audit) -> None:
 
 def _checked(report: Path, held: AuditWork) -> AuditResult:
     """Read the child's result, if it is of this audit and agrees with itself and with the plan."""
+    # The child is not trusted: a link of its could lead to any file of this host.
     if report.is_symlink() or report.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")
     try:
@@ -145,6 +148,7 @@ def _checked(report: Path, held: AuditWork) -> AuditResult:
     spec = AuditSpec.model_validate(held.spec)
     plan = PrivacyPlan.from_json(spec.plan)
     cost = plan.cost()
+    # The result is published: what it says of its own terms has to be what was requested.
     requested = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
     published = (result.method, result.parameters, result.runs, result.unit, result.window)
     if requested != published or (cost.nano_epsilon, cost.delta_atto) != (

@@ -129,6 +129,7 @@ def paged(
     size = services.settings.page_size if limit is None else limit
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInput(f"A page holds 1 to {MAX_PAGE} entries.", field="limit")
+    # Signed into the cursor, which so serves this list, tenant and filters only.
     scope = _canonical({"list": name, "tenant": principal.tenant, "filters": _given(filters)})
     place = None if cursor is None else _place(services.settings, scope, cursor)
     return Paging(size, place, services.settings, scope)

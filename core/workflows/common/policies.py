@@ -150,10 +150,11 @@ def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, 
     """List the fields that another policy refuses. In them the policy allows what that of another dataset of
     the account refuses.
 
-    The same data under a looser policy would need no second person. Archived datasets count while none
-    stands: else whoever archives one and registers it again would loosen its policy alone.
+    The same data under a looser policy would need no second person.
     """
     known = list(others)
+    # Archived ones count while none stands: else whoever archives a dataset and registers it again would
+    # loosen its policy alone.
     standing = [other for other in known if other.state != DatasetState.ARCHIVED] or known
     looser = {name for other in standing for name in allows_more(policy, policy_of(other))}
     return tuple(name for name in Policy.model_fields if name in looser)
@@ -317,14 +318,14 @@ def check_stream(dataset: Dataset, nano_epsilon: int) -> None:
 
 
 def _refused(
-    dataset: Dataset, field: str, rule: str, limit: str | None, asked: str | None, text: str
+    dataset: Dataset, field: str, rule: str, limit: str | None, requested: str | None, text: str
 ) -> PolicyRefused:
     return PolicyRefused(
         text,
         field=field,
         rule=rule,
         limit=limit,
-        asked=asked,
+        asked=requested,
         dataset_id=dataset.id,
         policy_version=dataset.policy_version,
     )

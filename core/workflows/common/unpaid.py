@@ -37,6 +37,7 @@ def dataset_states(principal: Principal, shown: str) -> list[str]:
     """List the states that the caller is shown as this one: what is hidden is found as ``registered``."""
     if Role.CURATOR in principal.roles:
         return [shown]
+    # A filter by a hidden state must show no more than the list does.
     hidden = sorted({*map(str, ShownState)} - {*map(str, _SHOWN_TO_ALL)})
     if shown == DatasetState.REGISTERED:
         return [shown, *hidden]
@@ -60,6 +61,7 @@ def hidden(principal: Principal, job: Job) -> bool:
     this caller may not know why."""
     if Role.CURATOR in principal.roles or job.state != JobState.FAILED:
         return False
+    # A failure that gave its budget back tells of content that nobody has paid for.
     free = job.first_read_at is None or job.reason in GIVEN_BACK
     return free and isinstance(spec_of(job).release, Tick)
 

@@ -33,9 +33,11 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
     owner = accounts.account(session, owner_id)
     others = [other for other in repository.of_account(session, owner_id) if other.id != dataset.id]
     public = others[0].public if others else dataset.public
+    # A dataset with a ready version may have spent: it can no longer change accounts.
     settled = dataset.current_version_id is not None
     schema = GraphSchema.model_validate(dataset.graph_schema)
     grid = grid_of(own, schema)
+    # With the account locked: two uploads of one content cannot miss each other.
     standing = standing_grid(session, owner, but=dataset.id) or grid
     own_apart = apart(schema)
     apart_there = own_apart and standing_apart(session, owner, but=dataset.id) is not False
@@ -45,6 +47,7 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
         settled=settled,
     )
     moves = refusal is None and owner_id != own.id
+    # The same content under a looser policy would need no second person.
     if moves and (looser := looser_than_others(policy_of(dataset), others)):
         refusal = (
             f"this content already belongs to the protection domain {owner.domain!r}, and the policy allows "

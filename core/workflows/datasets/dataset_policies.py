@@ -58,6 +58,7 @@ def set_policy(
     with services.db.transaction() as session:
         dataset = datasets.lock(session, principal.tenant, dataset_id)
         require_open(dataset)
+        # Under the lock: the version that was read is still the one that is replaced.
         if standing != dataset.policy_version:
             raise StaleEtag(
                 "The policy has changed since you read it; read it again.",
@@ -65,6 +66,7 @@ def set_policy(
                 version=dataset.policy_version,
             )
         present = policy_of(dataset)
+        # What allows more needs a second person, what only restricts is in force at once.
         if looser := allows_more(policy, present):
             payload = {"policy": stored(policy), "version": dataset.policy_version, "allows_more": [*looser]}
             proposal = proposals.propose(

@@ -51,6 +51,7 @@ def begin_direct(
     count = -(-size_bytes // settings.upload_part_bytes)
     if size_bytes > settings.max_upload_bytes or count > MAX_PARTS:
         raise uploads.too_large(min(settings.max_upload_bytes, MAX_PARTS * settings.upload_part_bytes))
+    # The mark on the version first: another upload is refused before the bucket is asked.
     upload = uploads.begin(services, principal, dataset_id, seconds, part)
     try:
         storage_id = presigner.begin(upload.arrival_key)
@@ -106,6 +107,7 @@ def complete_direct(
     # A repetition finds the parts joined already, if the answer to the first one was lost.
     if not services.store.exists(upload.arrival_key):
         presigner.complete(upload.arrival_key, direct.storage_id, etags)
+    # The sender's parts went to the bucket unseen: what counts is what lies there.
     size = services.store.size(upload.arrival_key)
     if size != direct.size_bytes:
         abandon_direct(services, principal, dataset_id)

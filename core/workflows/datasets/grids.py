@@ -48,6 +48,7 @@ def standing_grid(session: Session, account: BudgetAccount, *, but: str | None =
     if account.unit != Unit.W_EVENT:
         return None
     session.refresh(account, with_for_update=ROW_LOCK)
+    # The first says it for all: none was let in with another grid.
     for dataset in repository.of_account(session, account.id):
         if dataset.id != but and dataset.graph_schema is not None and counts(session, dataset):
             return grid_of(account, GraphSchema.model_validate(dataset.graph_schema))

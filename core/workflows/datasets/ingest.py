@@ -100,16 +100,19 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
     """
     content = report.get("fingerprint")
     stored = GraphSchema.model_validate_json((work.graph_folder / "schema.json").read_bytes())
+    # The child is not trusted: it must have kept to the schema that was declared.
     if not content or work.schema is None or stored != work.schema:
         raise InvalidInput("the canonical graph is not the one that was asked for")
     key = objects.graph_key(work.dataset_id, work.version_id, work.attempt)
     accepted = False
     try:
+        # Stored before the commit that names it; whatever is not named is deleted below.
         packed = alive(services, work, pack(work.graph_folder))
         services.store.put(key, seal(packed, content_key(services, work.dataset_id), context=key))
         with held(services, work) as (session, dataset, version):
             refusal = None
             if any(counts["edges"] for counts in report["edges"].values()):
+                # Keyed: whoever reads the database cannot try contents against it.
                 version.fingerprint = lineage.keyed_fingerprint(
                     fingerprint_key(services), tenant=dataset.tenant, content=str(content)
                 )

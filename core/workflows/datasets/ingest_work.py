@@ -72,6 +72,7 @@ def sealed_parts(services: Services, work: IngestWork, parts: Iterable[DatasetPa
 
 
 def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
+    # Only what came straight to the bucket lies there plain.
     token = objects.arrived(row.object_key)
     if token is None:
         return row.object_key
@@ -85,6 +86,7 @@ def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
         kept = repository.part(session, work.version_id, row.part)
         assert kept is not None  # the version is this work's
         kept.object_key, kept.sha256, kept.size_bytes = target, counted.hexdigest(), counted.size_bytes
+    # After the commit, as until then the row names the plain bytes.
     discard(services, [row.object_key])
     return target
 

@@ -88,6 +88,7 @@ def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapp
     """Store the checked list. It is in use, sealed, and takes the place of the one before. LeaseLost,
     InvalidInput."""
     checked = folder / OUT / CHECKED
+    # The child is not trusted; type() and not isinstance, for which True is a count.
     if checked.is_symlink() or any(type(count) is not int or count < 1 for count in counts.values()):
         raise InvalidInput("the child left no checked list")
     key = objects.links_key(work.dataset_id, work.list_id, work.attempt)
@@ -102,6 +103,7 @@ def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapp
     except BaseException:
         _delete_unless_named(services, work, key)
         raise
+    # After the commit: until then the list before is the one in use.
     discard(services, superseded)
     log.info("sensitive_links_ready", dataset_id=work.dataset_id)
 

@@ -124,13 +124,13 @@ def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset
         return _paced(session, accounts.statements(session, wanted))
 
 
-def _paced(session: Session, told: dict[str, Budget]) -> dict[str, Budget]:
-    spent = pace.spending(session, told)
+def _paced(session: Session, statements: dict[str, Budget]) -> dict[str, Budget]:
+    spent = pace.spending(session, statements)
     return {
         name: each.model_copy(update={"pace": spent[name].pace(each.remaining.nano_epsilon)})
         if name in spent
         else each
-        for name, each in told.items()
+        for name, each in statements.items()
     }
 
 

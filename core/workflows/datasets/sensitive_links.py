@@ -70,6 +70,7 @@ def receive_list(
         services.store.put(object_key, seal(counted, key, context=object_key))
         counted.require_whole(length, "list")
         with services.db.transaction() as session:
+            # Looked at again: the upload took time, and the version may be another by now.
             dataset = service.lock(session, principal.tenant, dataset_id)
             version = _require_nameable(session, dataset)
             superseded = lists.delete(session, lists.of_version(session, version.id, *UNDER_WAY))
@@ -89,8 +90,10 @@ def receive_list(
             view = _view(session, dataset)
         named = True
     finally:
+        # An error at the commit leaves open whether it came through.
         if not named and not _stands(services, list_id):
             discard(services, [object_key])
+    # Only now that no row names them.
     discard(services, superseded)
     log.info("sensitive_links_received", dataset_id=dataset_id)
     return view

@@ -129,6 +129,7 @@ def receive_part(
     upload = begin(services, principal, dataset_id, services.settings.lease_seconds, part)
     try:
         counted = Counted(chunks, limit, hashlib.sha256())
+        # A slow sender keeps its place as long as bytes arrive.
         beating = keep_alive(counted, lambda: extend(services, upload), services.settings.heartbeat_seconds)
         sealed = seal(beating, upload.content_key, context=upload.object_key)
         services.store.put(upload.object_key, sealed)
@@ -159,6 +160,7 @@ def recover_uploads(services: Services, limit: int) -> int:
         with services.db.transaction() as session:
             dataset = repository.locked(session, dataset_id)
             version = repository.locked_version(session, version_id)
+            # Under the locks: the sender may have completed it, or begun another, since it was listed.
             if dataset is None or version is None or version.upload_token != token:
                 return
             if repository.upload_live(session, version_id):
@@ -309,6 +311,7 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
         superseded = [before.object_key] if before is not None else []
         if before is not None:
             session.delete(before)
+            # Deleted before the new one is added: a version has one row a part.
             session.flush()
         session.add(row)
         session.flush()

@@ -44,6 +44,7 @@ class Authenticator:
         known = self.remembered(token)
         if known is not None:
             return known
+        # Before the check: a revocation that comes while it is made still forgets its answer.
         asked_at = time.monotonic()
         principal, left = self._checked(services, token)
         self._remembered.put(identity.token_hash(token), principal, checked_at=asked_at, left=left)

@@ -30,6 +30,7 @@ def sign_in(services: Services, principal: Principal, *, replacing: str | None =
     """Open a session for a checked principal. It was checked a moment ago; returned is its token, this
     once."""
     with services.db.transaction() as session:
+        # A new token at every sign-in: one that was planted before it is worth nothing.
         if replacing is not None:
             sessions.end(session, replacing)
         token = sessions.begin(session, services.settings, principal)

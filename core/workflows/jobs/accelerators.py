@@ -76,6 +76,7 @@ def give_up_waiting(services: Services) -> int:
             job = repository.locked(session, job_id)
             if job is None or job.state != JobState.QUEUED or not job.gpu_only:
                 return
+            # A worker with a GPU may have come since: under the job's lock it is looked at again.
             if workers.gpus_held(session):
                 return
             if job.accelerator == Accelerator.NEEDED:

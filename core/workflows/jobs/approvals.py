@@ -37,11 +37,13 @@ def approve_job(services: Services, principal: Principal, job_id: str, *, reason
         if job.decided_at is not None and job.state != JobState.REJECTED:
             return job
         jobs.approved(session, job, decided_by=principal.key_id, person=principal.person, reason=reason)
+        # The policy may have changed since it was asked for: what stands now decides.
         check_policy(session, dataset, spec_of(job), team=job.team, project=job.project)
         cost = PrivacyPlan.from_json(job.plan).cost().nano_epsilon
         if cost is not None:
             check_least(dataset, cost)
         job.policy_version = dataset.policy_version
+        # Approved, it may wait for a worker as long as that takes: its reservation ends with it.
         ledger.keep(session, job.reservation_id)
         outbox.ring(session, Topic.RUN, job.id)
     log.info("job_approved", job_id=job.id)

@@ -93,8 +93,10 @@ def plan_menu(services: Services, principal: Principal, request: MenuRequest) ->
         check_cells(ground.schema, names, services.settings, field="epsilons", plans=plans)
         budget = ledger.statement(session, ground.account.id)
         planned = [
-            _planned(session, services.settings, principal, ground, asked) for asked in _requests(request)
+            _planned(session, services.settings, principal, ground, requested)
+            for requested in _requests(request)
         ]
+        # One look at the account for all items: each has room by itself, not all together.
         amounts = [each.spec.amounts for each in planned if isinstance(each, Prepared)]
         rooms = ledger.previews(
             session,
@@ -107,8 +109,8 @@ def plan_menu(services: Services, principal: Principal, request: MenuRequest) ->
         )
     room = iter(rooms)
     items = tuple(
-        _item(ground, asked, each, next(room) if isinstance(each, Prepared) else None)
-        for asked, each in zip(_requests(request), planned, strict=True)
+        _item(ground, requested, each, next(room) if isinstance(each, Prepared) else None)
+        for requested, each in zip(_requests(request), planned, strict=True)
     )
     return Menu(
         dataset_id=request.dataset_id, unit=budget.unit, window=budget.window, budget=budget, items=items
@@ -132,11 +134,11 @@ def _requests(request: MenuRequest) -> Iterator[JobRequest]:
 
 
 def _planned(
-    session: Session, settings: Settings, principal: Principal, ground: Ground, asked: JobRequest
+    session: Session, settings: Settings, principal: Principal, ground: Ground, requested: JobRequest
 ) -> Prepared | GraphveilError:
     """Plan the job, or return why it is refused."""
     try:
-        return prepare(session, principal, asked, settings, ground)
+        return prepare(session, principal, requested, settings, ground)
     except StorageError:
         raise
     except GraphveilError as refusal:
@@ -145,12 +147,14 @@ def _planned(
 
 def _item(
     ground: Ground,
-    asked: JobRequest,
+    requested: JobRequest,
     planned: Prepared | GraphveilError,
     room: Budget | GraphveilError | None,
 ) -> MenuItem:
     """Show one method at one epsilon: what it costs and tells, or why it is refused."""
-    item = MenuItem(method=_shown(asked.method), epsilon=str(asked.epsilon), parameters=asked.parameters)
+    item = MenuItem(
+        method=_shown(requested.method), epsilon=str(requested.epsilon), parameters=requested.parameters
+    )
     try:
         if isinstance(planned, GraphveilError):
             raise planned
@@ -162,7 +166,7 @@ def _item(
             settled.plan,
             ground.schema,
             ground.nodes,
-            asked.assume,
+            requested.assume,
             release.edge_types,
         )
     except GraphveilError as refusal:

@@ -105,6 +105,7 @@ def noises_of(plan: PrivacyPlan, schema: GraphSchema, reads: Sequence[PlannedRea
     found = planned_noise(plan.unit, schema, plan, reads)
     for read in reads:
         if read.query == TRIANGLES and plan.unit is not Unit.NODE:
+            # The ladder reads at epsilon, not with Laplace noise: 1 / epsilon stands in for its scale.
             scale = max(Fraction(NANO, cost) for cost in read.nano_epsilon)
             known = found.get((read.edge_type, read.query), ([scale], 0))
             found[read.edge_type, read.query] = [max(scale, known[0][0])], known[1] + read.cells
@@ -164,6 +165,7 @@ def _hubs(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered 
     count = given or facts.nodes[relation.source]
     if count < 1 / TOP:
         return None
+    # A degree is a sum of reads: independent noises add by variance.
     noise = math.sqrt(math.fsum(deviation(scale) ** 2 for scale in scales))
     mean, most = 2 * edges[0] / count, count - 1
     ends = sorted(hubs_found(mean, most, noise, shape) for shape in SHAPES)
@@ -178,12 +180,15 @@ def hubs_found(mean: float, most: float, noise: float, shape: float = SHAPE) -> 
     Degrees have the given mean and pass d with probability (1 + d / (mean (shape - 1)))^-shape, none of them
     ``most``; the noise is Laplace of that standard deviation. By quantiles of the law. O(POINTS STEPS).
     """
+    # As many points in the top 1 % as below it: what is in question is decided near the threshold.
     middle = (np.arange(POINTS) + 0.5) / POINTS
     passed = np.concatenate([TOP * middle, TOP + (1 - TOP) * middle])
     unit = mean * (shape - 1)
+    # The share that a law without an end would put beyond the most: it is cut off, and the rest scaled up.
     beyond = (1 + most / unit) ** -shape
     degrees = unit * ((beyond + passed * (1 - beyond)) ** (-1 / shape) - 1)
     weights = np.repeat([TOP, 1 - TOP], POINTS) / POINTS
+    # Of Laplace noise, whose standard deviation is scale times the root of 2; not 0, by which one divides.
     scale = max(noise / math.sqrt(2), 1e-9)
 
     def shown(threshold: float) -> np.ndarray:
@@ -193,8 +198,10 @@ def hubs_found(mean: float, most: float, noise: float, shape: float = SHAPE) -> 
         likely: np.ndarray = np.where(over > 0, 1 - tail, tail)
         return likely
 
+    # Laplace noise passes 50 scales with probability e^-50 / 2: the threshold lies within.
     low, high = -50 * scale, float(degrees.max()) + 50 * scale
     for _ in range(STEPS):
+        # Bisection: the share that shows more falls as the threshold rises.
         threshold = (low + high) / 2
         low, high = (threshold, high) if weights @ shown(threshold) > TOP else (low, threshold)
     return float(shown(low)[:POINTS].mean())
@@ -226,11 +233,13 @@ def ladder_within(common: int, cap: int, epsilon: float) -> int:
     def beyond(k: int) -> float:
         return math.exp(-rate * (k - 1)) * (-math.expm1(-rate) * k + q)
 
+    # Doubled until it is passed, then bisected: low is always too few, high enough.
     while beyond(high) > MISSED:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if beyond(middle) > MISSED else (low, middle)
+    # The widths c, c + 1, ... up to rung high, none wider than the cap.
     return min(high * cap, high * common + high * (high - 1) // 2)
 
 
@@ -287,15 +296,15 @@ def told(
     schema: GraphSchema,
     nodes: Mapping[str, int],
     assume: Assume | None,
-    asked: Collection[str],
+    requested: Collection[str],
 ) -> tuple[tuple[Precision, ...], tuple[Expected, ...]]:
     """Predict how near paid figures will be. What follows from it comes too; of a method that names its
     reads.
 
-    ``nodes``: the sizes of the universes; ``asked``: the relations to synthesise. Raises InvalidInput where
-    ``assume`` cannot be.
+    ``nodes``: the sizes of the universes; ``requested``: the relations to synthesise. Raises InvalidInput
+    where ``assume`` cannot be.
     """
-    check_assumed(assume, schema, nodes, asked)
+    check_assumed(assume, schema, nodes, requested)
     if generator.planned_reads is no_reads:
         return (), ()
     reads = list(generator.planned_reads(params, plan, schema, nodes))
@@ -347,18 +356,18 @@ def answers(facts: Facts, wanted: Collection[str] | None = None) -> Iterator[Exp
 
 
 def check_assumed(
-    assume: Assume | None, schema: GraphSchema, nodes: Mapping[str, int], asked: Collection[str]
+    assume: Assume | None, schema: GraphSchema, nodes: Mapping[str, int], requested: Collection[str]
 ) -> None:
     """Check assumed sizes against declared facts. InvalidInput, with the field to mend, where facts of the
-    relations ``asked`` contradict what is assumed, or where it names another relation."""
+    relations ``requested`` contradict what is assumed, or where it names another relation."""
     if assume is None:
         return
     for field, given in (("edges", assume.edges), ("nodes", assume.nodes)):
         named = given if isinstance(given, dict) else {}
-        for name in sorted(set(named) - set(asked)):
+        for name in sorted(set(named) - set(requested)):
             raise InvalidInput(f"Relation {name!r} is not asked for.", field=f"assume.{field}.{name}")
     for relation in schema.edge_types:
-        if relation.name not in asked:
+        if relation.name not in requested:
             continue
         most, why = _most_edges(relation, schema, nodes)
         edges, count = size_of(assume.edges, relation), size_of(assume.nodes, relation)

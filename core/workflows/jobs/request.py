@@ -133,9 +133,11 @@ class JobRequest(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return the request's content. What came in later versions is there where it was given."""
+        # Left out where absent, so that requests of earlier versions keep their digest and with it their key.
         later = {name for name in ("assume", "size", "target", "write_to") if getattr(self, name) is None}
         content = self.model_dump(mode="json", exclude=later)
         if self.target is not None:
+            # It may stand in two places; the digest has one, so that both are the same request.
             del content["target"]["assume"]
         assumed = self.assumed()
         return content if assumed is None else {**content, "assume": assumed.model_dump(mode="json")}

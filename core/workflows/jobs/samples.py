@@ -82,12 +82,14 @@ def submit_sample(
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
+    # As in a request's digest: what came later is left out where absent, so that earlier keys still match.
     later = {"size"} if request.size is None else set()
     digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json", exclude=later)})
 
     def make(session: Session, standing: repository.Standing) -> Job:
         check_room(services.settings, standing)
         source = published(session, services, principal, job_id)
+        # A sample of a sample is one more of the model that was paid for.
         if source.sample_of is not None:
             source = repository.existing(session, source.sample_of)
         dataset, spec = _checked(session, services.settings, source, request)
@@ -122,6 +124,7 @@ def _checked(
     if source.method not in had:
         raise had.refusal(generator)
     had.require_suite(request.suite)
+    # Held to the commit: an archive that comes meanwhile waits, and then cancels this job too.
     dataset = datasets.share_locked(session, source.dataset_id)
     assert dataset is not None  # datasets are never deleted
     if dataset.state == DatasetState.ARCHIVED:
@@ -146,6 +149,7 @@ def _checked(
         check_size(source.method, paid.release.params, schema, released)
         version = datasets.existing_version(session, source.version_id)
         size = request.size.of(node_counts(version, schema), settings)
+    # What is not named here is the paid release's: its model was fitted under exactly these.
     drawn = dict(paid.release) | {
         "job_id": ids.new_id(ids.JOB),
         "sample_of": source.id,
@@ -155,6 +159,7 @@ def _checked(
     }
     return dataset, JobSpec(
         release=Sample(**drawn),
+        # Post-processing of what was paid for: nothing is reserved.
         amounts={},
         kind=paid.kind,
         label=request.label,
@@ -185,8 +190,10 @@ def lay_out(services: Services, work: JobWork, folder: Path) -> None:
             for file in repository.artifacts(session, source.id)
             if file.name in NEEDED or file.name.startswith(MODEL)
         ]
+        # A model that no charge names was never paid for: nothing is sampled from it.
         _require_charged(session, source, files)
         schema, entries = _schema(session, source), repository.published_reads(session, source.id)
+    # The store is read when no transaction is open.
     fetch_files(services, files, key, folder)
     (folder / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
     (folder / "transcript.json").write_text(json.dumps(entries), encoding="utf-8")

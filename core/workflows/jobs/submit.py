@@ -72,6 +72,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         try:
             after = preview(dataset.account_id, team=principal.team, project=request.project)
         except BudgetRefused as refusal:
+            # As a submission: the job that stands already is a better answer than the budget that does not
+            # suffice.
             if twin is not None:
                 raise _identical_to(twin) from refusal
             raise
@@ -139,6 +141,7 @@ def submit_job(
     digest = idempotency.payload_hash(request.content())
 
     def make(session: Session, standing: repository.Standing) -> Job:
+        # First, as it is cheap: planning a large request takes time.
         check_room(services.settings, standing)
         if request.method == DECLARED:
             return declared.queue(session, services.settings, principal, request, key=key, digest=digest)
@@ -151,6 +154,7 @@ def submit_job(
         job.content_hash, job.project = content_hash(spec), request.project
         accelerators.route(session, settings, job, prepared.accelerator)
         if waits:
+            # Reserved all the same: what is approved cannot fail for lack of budget any more.
             job.state = JobState.AWAITING_APPROVAL
         # Every job is added under its account's lock: of two identical requests the second finds the job of
         # the first, and is offered that whatever else would refuse it.
@@ -165,6 +169,7 @@ def submit_job(
         except GraphveilError:
             _refuse_repeat(session, spec, request)
             raise
+        # Refused for a job of the same content: it is named, or has ended meanwhile and this one tries again.
         while not repository.add(session, job, rung=not waits, alone=_is_refused(request)):
             _refuse_repeat(session, spec, request)
         if waits:

@@ -106,6 +106,7 @@ class Search:
             )
         plan = generator.plan(params, public)
         reads = generator.planned_reads(params, plan, schema, self.nodes)
+        # Shares are whole nano-epsilon: with one of none there is no noise to predict.
         if any(cost < 1 for read in reads for cost in read.nano_epsilon):
             raise NotAccepted("epsilon is too small to be divided", field="epsilon")
         noises = noises_of(plan, schema, reads)
@@ -123,6 +124,7 @@ class Search:
                     met=met,
                 )
             )
+        # Each relation must answer: of a mix of methods one may say nothing of a question that others answer.
         answered = {(each.question, each.edge_type) for each in found}
         for question in wanted:
             for name in self.public.edge_types:
@@ -150,9 +152,7 @@ def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
 
     From the most on, epsilon is halved until the target is missed, and the rest found by bisection: one
     nano-epsilon less misses it. Precision grows with epsilon but for the few methods that read more where
-    epsilon allows it; there it is the smallest of the range around it. Where ``auto`` chooses by epsilon a
-    method that tells less may stand between two that tell enough: all halvings are looked at, and the
-    smallest that meets the target is gone on from. Some 60 plans.
+    epsilon allows it; there it is the smallest of the range around it. Some 60 plans.
     Raises TargetNotMet, which says how close the limit comes and what would do; InvalidInput; NotAccepted
     where the method takes no such request at all.
     """
@@ -163,6 +163,7 @@ def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
     if found is None:
         raise _not_met(search, limit)
     reached = search.at(found)
+    # What one nano-epsilon less misses is what binds.
     missed = _attempt(search, found - 1) if found > limit.least else []
     binds = next((each for each in missed or [] if not each.met), None)
     return found, Solved(
@@ -187,6 +188,7 @@ def _attempt(search: Search, nano_epsilon: int) -> list[Reached] | None:
     """Tell what is reached; None where the method refuses so little."""
     try:
         return search.at(nano_epsilon)
+    # Too little for a plan counts as a miss, so that the search goes on above it.
     except InvalidInput:
         return None
 
@@ -212,14 +214,17 @@ def _least(search: Search, least: int, most: int) -> int | None:
     """Find an epsilon that meets the target, of which one nano-epsilon less misses it; None for none."""
     meets = _meets(search)
     meeting = filter(meets, _halvings(least, most))
+    # Where auto changes methods with epsilon the target may be met, missed and met again: look at all.
     high = min(meeting, default=None) if search.varies else next(meeting, None)
     if high is None:
         return None
     low = high
+    # high meets the target throughout; low ends as one that misses it, or as the least.
     while low > least and meets(low):
         high, low = low, max(least, low // 2)
     if meets(low):
         return low
+    # low misses it and high meets it, until nothing lies between them.
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if meets(middle) else (middle, high)
@@ -228,6 +233,7 @@ def _least(search: Search, least: int, most: int) -> int | None:
 
 def _not_met(search: Search, limit: Limit) -> TargetNotMet:
     """Say how close the limit comes, and which epsilon would do."""
+    # Beyond the limit, to say what would do; it plans only, and touches no budget.
     needed = _least(search, max(limit.least, limit.most), MAX_NANO_EPSILON)
     closest = _attempt(search, limit.most) if limit.most >= 1 else None
     missed = [each for each in closest or [] if not each.met]

@@ -61,6 +61,7 @@ def next_work(
     """
     for desk, topics in DESKS.items():
         if topic in topics:
+            # Over all topics of the desk: what a tenant holds of one counts against its turn at the others.
             held = union_all(*(held for _, held in topics.values())).subquery()
             waiting = union_all(*(_waiting(each, topics[each][0], passed_over, ability) for each in topics))
             with services.db.transaction() as session:
@@ -79,10 +80,12 @@ def _waiting(
     if wanting is not None:
         needy = wanting.subquery()
         if ability is None:
+            # Without an ability: what needs one is left to the workers that have it.
             found = found.where(rows.c.id.not_in(select(needy.c.id)))
         else:
             found = found.where(rows.c.id.in_(select(needy.c.id).where(needy.c.ability == ability)))
     elif ability is not None:
+        # Nothing of this topic needs an ability, so that one finds nothing here.
         found = found.where(false())
     return found.where(rows.c.id.not_in(passed_over), rows.c.id.not_in(outbox.not_yet_due(topic)))
 

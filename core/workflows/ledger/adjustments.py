@@ -40,6 +40,7 @@ def adjust_budget(
     nano_epsilon, delta_atto = epsilon_cost(epsilon), delta_cost(delta)
     with services.db.transaction() as session:
         dataset = datasets.get(session, principal.tenant, dataset_id)
+        # The lock first: the head compared below is then the one that the entry follows.
         account, _ = budgets.lock_account(session, dataset.account_id)
         if head is not None and head != account.last_hash.hex():
             raise StaleEtag("The account has moved on since you read it; read it again.", id=account.id)
@@ -64,10 +65,14 @@ def amounts_of(account: BudgetAccount, nano_epsilon: int, delta_atto: int) -> di
         if nano_epsilon > MAX_NANO_EPSILON:
             raise InvalidInput(f"at most epsilon {MAX_NANO_EPSILON // NANO}", field="epsilon")
         orders = list(account.orders or ())
+        # Of spend elsewhere only a pure epsilon is known; its curve bounds that of any mechanism of that
+        # epsilon.
         curve = rdp(Pure(nano_epsilon, "adjustment"), orders)
         return {
+            # Rounded up: an account never holds less than was spent.
             order_dimension(order): accountant.ceil_nano(value)
             for order, value in zip(orders, curve, strict=True)
         }
+    # Spend outside of the time grid counts in every window of a w-event account.
     first = "untimed" if account.unit == Unit.W_EVENT else "epsilon"
     return {first: nano_epsilon, "delta": delta_atto}

@@ -56,6 +56,7 @@ def certify_if_due(services: Services) -> str | None:
         now = today(session)
     issuer = signed_heads.signing_key(heads)
     standing = _newest(services.store, services.settings, public, now)
+    # Renewed at half its days, so that a few missed runs leave no day without one.
     half = (now + timedelta(days=evidence_keys.VALID_DAYS // 2)).isoformat()
     own = signed_heads.key_text(issuer.public_key())
     if standing is not None and standing.valid_until >= half and standing.issuer == own:
@@ -77,6 +78,7 @@ def standing(services: Services, now: date) -> tuple[str, Certificate]:
         )
     public = evidence_keys.public_key_of(signing)
     heads = settings.head_signing_key.get_secret_value()
+    # Whoever holds the heads' key too certifies at once, and needs nothing stored.
     if heads and public == evidence_keys.public_key_of(evidence_keys.seed_of(heads)):
         return signing, evidence_keys.certified(signed_heads.signing_key(heads), public, now)
     found = _newest(services.store, settings, public, now)
@@ -115,6 +117,7 @@ def _newest(store: ObjectStore, settings: Settings, public: str, now: date) -> C
     for stored in store.list(FOLDER):
         if not stored.key.startswith(f"{FOLDER}/{key_id(public)}-"):
             continue
+        # Before it is read: whoever can write there must not cost memory.
         if store.size(stored.key) > MAX_BYTES:
             raise StorageError("a certificate of a key for packs is too large")
         try:
@@ -122,6 +125,7 @@ def _newest(store: ObjectStore, settings: Settings, public: str, now: date) -> C
             check_day(certificate, now.isoformat())
         except (EvidenceRefused, ValueError):
             continue  # expired, or none: whoever writes there can at most keep packs from being made
+        # The object's name is anybody's to choose; only what is signed counts.
         believed = certificate.public_key == public and certificate.issuer in trusted
         if believed and holds(certificate.issuer, certificate.signature, certificate.payload()):
             found.append(certificate)

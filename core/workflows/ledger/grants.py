@@ -80,6 +80,7 @@ def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
 
     Conflict where the dataset draws on another account by now.
     """
+    # Looked at again: the dataset may have been archived since the proposal.
     require_open(dataset)
     payload = proposal.payload
     if payload["account_id"] != dataset.account_id:

@@ -70,6 +70,7 @@ def export_due(services: Services) -> bool:
     if taken is None:
         return True
     with services.db.transaction() as session:
+        # Both times are the database's: clocks of hosts may differ.
         return _now(session) - taken >= timedelta(seconds=services.settings.heads_every_seconds)
 
 
@@ -86,7 +87,9 @@ def overdue(services: Services, session: Session) -> Iterator[Finding]:
     except InvalidInput:
         return
     if since is None:
+        # Nothing was ever signed: overdue is counted from the first account.
         since = session.execute(select(func.min(BudgetAccount.created_at))).scalar_one()
+    # Twice the interval, so that one late run is no finding.
     if since is not None and _now(session) - since > 2 * timedelta(
         seconds=services.settings.heads_every_seconds
     ):
@@ -123,9 +126,12 @@ def export(services: Services) -> tuple[str, bytes]:
             document = read(store, before)
             if next(lost(session, signed_heads.opened(document, trusted_keys(settings))), None) is not None:
                 raise Conflict("the ledger has lost entries that were signed; it is not exported")
+            # Chained by digest: a document that is replaced or removed shows in the one after it.
             previous = Previous(before, hashlib.sha256(document).hexdigest())
         now = _now(session)
         document = signed_heads.signed(signing, now.isoformat(), _heads(session), previous)
+    # The day's first has the short name, which sorts before its later ones. None is ever overwritten: of two
+    # exporters at once the slower has to try again.
     for key in (f"{FOLDER}/{now:%Y-%m-%d}.json", f"{FOLDER}/{now:%Y-%m-%dT%H%M%S.%f}Z.json"):
         if (before is None or key > before) and store.put_new(key, document):
             return key, document
@@ -151,14 +157,17 @@ def lost(session: Session, heads: Heads) -> Iterator[Finding]:
             _, tenant, sequence, nano_epsilon, delta_atto, digest = now[head.account_id]
             if tenant is None:
                 yield Finding("", head.account_id, f"the account is missing; it had {head.sequence} entries")
+            # Fewer entries than were signed, or a gap where the signed one stood.
             elif sequence < head.sequence or digest is None:
                 yield Finding(
                     tenant, head.account_id, f"the account has {sequence} entries; it had {head.sequence}"
                 )
+            # As many entries, but another history: written anew after a restore.
             elif digest != head.head:
                 yield Finding(
                     tenant, head.account_id, f"entry {head.sequence} is not the one that was signed"
                 )
+            # Capacities only ever rise: less than was signed is a grant that is lost.
             elif nano_epsilon < head.capacity_nano_epsilon or delta_atto < head.capacity_delta_atto:
                 yield Finding(tenant, head.account_id, "the capacity is less than was signed")
 
@@ -200,6 +209,7 @@ def _heads(session: Session) -> Iterator[Head]:
             BudgetAccount.capacity_delta_atto,
         )
         .order_by(BudgetAccount.id)
+        # All heads need not fit into memory as rows.
         .execution_options(yield_per=BATCH)
     )
     for account_id, sequence, head, nano_epsilon, delta_atto in session.execute(statement):

@@ -34,10 +34,12 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
     require(principal, Role.AUDITOR, Role.CURATOR)
     limit = services.settings.max_verified_entries
     with services.db.transaction() as session:
+        # One moment for account and quotas: spend between two readings would look like a flaw.
         head_exports.snapshot(session)
         dataset = datasets.get(session, principal.tenant, dataset_id)
         account = accounts.account(session, dataset.account_id)
         quotas = ledger.quotas(session, account.id)
+        # O(entries) within one request: the bound keeps it short.
         if account.last_sequence + sum(quota.last_sequence for quota in quotas) > limit:
             raise Conflict(
                 f"The account has more than {limit} entries, the most that are verified on request; the "

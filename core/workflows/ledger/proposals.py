@@ -67,7 +67,9 @@ def approve_proposal(services: Services, principal: Principal, proposal_id: str,
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         dataset, proposal = _held(session, principal, proposal_id)
+        # By person, not by key: one person may hold several keys.
         require_second_person(principal, proposal.person)
+        # False where it was approved before: its effect has come, and comes once.
         if _end(session, principal, proposal, ProposalState.APPROVED, reason):
             _EFFECTS[ProposalKind(proposal.kind)](session, dataset, proposal)
     return service.view(proposal)

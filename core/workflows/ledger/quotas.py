@@ -75,10 +75,12 @@ def open_quota(
         raise InvalidInput(f"a quota is of a {' or a '.join(SCOPES)}", field="scope")
     nano_epsilon, delta_atto = epsilon_capacity(epsilon), delta_capacity(delta)
     with services.db.transaction() as session:
+        # Of two that open quotas at once the second counts the first's.
         dataset = datasets.lock(session, principal.tenant, dataset_id)
         require_open(dataset)
         standing = {quota.whose for quota in ledger.quotas(session, dataset.account_id)}
         fresh = (scope, name) not in standing
+        # One that stands is answered as it is, whatever the limit has become.
         if fresh and len(standing) >= services.settings.max_quotas:
             raise Conflict(f"The account has {len(standing)} quotas, which is as many as it may.")
         quota = ledger.open_quota(

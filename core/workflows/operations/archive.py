@@ -29,12 +29,14 @@ def archive_dataset(services: Services, principal: Principal, dataset_id: str) -
         dataset = service.lock(session, principal.tenant, dataset_id)
         if dataset.state != DatasetState.ARCHIVED:
             service.archive(session, dataset)
+            # Without it what is sealed is beyond reading, whatever becomes of the bytes below.
             vault.destroy_key(session, dataset.id)
             sensitive_lists.delete(session, sensitive_lists.of_dataset(session, dataset.id))
             for stream in streams.open_of_dataset(session, dataset.id):
                 stream_service.close(session, stream)
             cancel_jobs_of(session, services.settings, dataset.id, actor=principal.key_id)
             streams.forget_findings(session, dataset.id)  # after the jobs: whoever ends one holds it first
+    # After the commit: bytes deleted by a transaction that fails would be lost. What is left has no key.
     services.store.delete_prefix(objects.prefix(dataset_id))
     log.info("dataset_archived", dataset_id=dataset_id)
     return dataset

@@ -39,6 +39,7 @@ def read_gauges(services: Services, totals: Totals | None = None) -> Gauges:
     readings."""
     settings = services.settings
     with services.db.transaction() as session:
+        # One moment for all figures, so that sums over them hold.
         head_exports.snapshot(session)
         made, _ = checks.all_checks(session)
         found = [(promise.name, made.get(promise.name)) for promise in promises(services)]

@@ -144,6 +144,7 @@ def _gauge(row: Any, spent: pace.Spending | None) -> BudgetGauge:
 
 def _delta(row: Any, epsilon: Amounts) -> Amounts:
     capacity = row.capacity_delta_atto
+    # Its whole delta converts the curve: the first release takes all of it, later ones none.
     if row.filter == Filter.RENYI:
         charged = capacity if epsilon.charged else 0
         reserved = capacity if epsilon.reserved and not epsilon.charged else 0

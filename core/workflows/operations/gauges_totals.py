@@ -92,12 +92,16 @@ class Totals:
         """Read all counts at the session's moment. O(rows of the last two hours), the first time O(rows)."""
         settled, until = self._settled, self._until
         now = session.execute(text("SELECT now()")).scalar_one()
+        # Settled rows move in steps, so that most readings count the recent ones only.
         if until is None or now - until > 2 * SETTLES_AFTER:
+            # Rows show when their transaction commits, later than their time says: recent ones are counted
+            # anew.
             settled += _counted(session, until, now - SETTLES_AFTER)
             until = now - SETTLES_AFTER
         recent = _counted(session, until, None)
         states = [state.value for state in UNFINISHED]
         recent.lost_attempts += int(session.execute(_LOST_NOW, {"states": states}).scalar_one())
+        # Only now: a reading that fails half-way must count nothing twice.
         self._settled, self._until = settled, until
         return settled + recent
 

@@ -93,6 +93,7 @@ class WorkGauges:
 
 def read(session: Session, lease_seconds: float) -> WorkGauges:
     """O(unfinished work), by the indexes on states."""
+    # States without a job show a 0: a series that ends would look like a lost exporter.
     unfinished = dict.fromkeys((state.value for state in UNFINISHED), 0)
     states = [state.value for state in UNFINISHED]
     unfinished |= {row.state: row.jobs for row in session.execute(_STATES, {"states": states})}

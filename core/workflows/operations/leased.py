@@ -105,11 +105,14 @@ def recover_lost(services: Services, topic: Topic) -> int:
     def recover(row_id: str) -> None:
         keys: Sequence[str] | None = None
         with services.db.transaction() as session:
+            # Parents before children, as everywhere: otherwise two workers wait for each other.
             if leasing.lock_first is not None:
                 leasing.lock_first(session, row_id)
+            # Looked at again under its lock: it may have beaten, or ended, since the list was made.
             row = leases.lost(session, leasing.kind, row_id, leasing.lost_in)
             if row is not None:
                 keys = leasing.take_back(session, settings, row)
+        # After the commit, so that no row names bytes that are gone.
         discard(services, keys or ())
 
     return sweep(ids, recover, subject=str)

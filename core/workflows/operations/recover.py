@@ -74,6 +74,7 @@ def expire_reservations(services: Services) -> int:
         with services.db.transaction() as session:
             job = repository.locked(session, job_id) if job_id is not None else None
             waits = job is not None and job.state in (JobState.QUEUED, JobState.AWAITING_APPROVAL)
+            # Looked at again under its lock; a retry may hold another reservation by now.
             if job is not None and waits and job.reservation_id == reservation_id:
                 settle.expire(session, job, actor=ACTOR)
 

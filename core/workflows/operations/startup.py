@@ -36,6 +36,7 @@ def require_whole_ledger(services: Services) -> None:
         head_exports.snapshot(session)
         lost = [
             f"{found.subject}: {found.detail}"
+            # One more than is shown tells whether there are more.
             for found in islice(head_exports.lost(session, signed), SHOWN + 1)
         ]
     if lost:

@@ -77,12 +77,14 @@ def checked_files(
     nor a file the manifest does not name, nor a name or role of the child's own invention.
     """
     manifest = out / "manifest.json"
+    # Nothing that the child left is trusted: neither that this is a file, nor that it is small.
     if manifest.is_symlink() or not manifest.is_file() or manifest.stat().st_size > MAX_MANIFEST_BYTES:
         raise InvalidInput("the bundle has no manifest of a manifest's size")
     try:
         lines = _MANIFEST.validate_json(manifest.read_bytes())
     except ValidationError as error:
         raise InvalidInput("the manifest is malformed") from error
+    # By what it claims, before any of it is read; each claim is checked below.
     if (
         len(lines) > settings.max_release_files + len(parts or ())
         or sum(line.size_bytes for line in lines) > settings.max_release_bytes
@@ -94,6 +96,7 @@ def checked_files(
     required = required if parts is None else required - {EDGES} | set(parts)
     if len(set(names)) != len(names) or not set(names) >= required:
         raise InvalidInput("the bundle is incomplete, or names a file twice")
+    # A link counts as a file, wherever it leads, so that none is passed over.
     found = {
         path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or not path.is_dir()
     }
@@ -107,6 +110,7 @@ def _checked_file(out: Path, line: _Line, stored: Part | None) -> ReleaseFile:
         raise InvalidInput("a file of the bundle has no plain name")
     folder, _, rest = line.name.partition("/")
     name = rest if folder == "release" else line.name
+    # The role decides who may read a file: it follows from its folder, not from the child's word.
     if line.role is not _role(folder, name):
         raise InvalidInput("a file of the bundle has another role than its place")
     path = out / line.name

@@ -94,6 +94,7 @@ def try_place(release: ReleaseSpec, settings: Settings) -> None:
     folder, table = folder_of(release), table_of(release)
     if folder is not None:
         with _answering(folder, settings):
+            # Only writing shows that one may write; what was tried is removed again.
             places.put_chunks([], f"{folder}/{places.UNFINISHED}")
             try:
                 if table is not None:
@@ -126,6 +127,7 @@ def finish(files: Sequence[Charged], table: str | None, settings: Settings) -> N
             places.tidy(folder)
             if table is not None:
                 lines += _in_catalogue(folder, files, table, settings)
+            # Last: whoever sees this file finds all that it names.
             places.put_chunks([lines.encode()], f"{folder}/{DONE}")
 
 

@@ -134,6 +134,7 @@ def finish_evaluation(
     NotFound once the dataset is erased.
     """
     size = report.stat().st_size
+    # The child is not trusted: a link of its could lead to any file of this host.
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
     content = report.read_bytes()
@@ -154,6 +155,7 @@ def _name(
 ) -> None:
     with services.db.transaction() as session:
         row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        # In the transaction that names it: after an erasure in between nobody would delete it.
         if erased(session, held.dataset_id):
             raise NotFound("the dataset has been erased", id=held.dataset_id)
         if steps:
@@ -233,6 +235,7 @@ def recover_evaluation_files(services: Services, limit: int) -> int:
         for key in unnamed:
             services.store.delete(key)
         with services.db.transaction() as session:
+            # Swept: it is not looked at again.
             repository.existing_evaluation(session, job_id).lease_expires_at = None
 
     sweep(ids, delete_unnamed, subject=str)

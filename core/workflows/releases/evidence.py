@@ -76,6 +76,7 @@ def evidence_pack(
     if edition is None:
         edition = "ledger" if {Role.CURATOR, Role.AUDITOR} & set(principal.roles) else "public"
     with services.db.transaction() as session:
+        # One moment: charge, chain, head and budget of a pack have to agree.
         head_exports.snapshot(session)
         now = evidence_keys.today(session)
         gathered = _gather(services, session, principal, job_id, edition)
@@ -220,6 +221,7 @@ def _ledger(session: Session, job: Job) -> dict[str, Any]:
         page = accounts.entries(session, job.account_id, after=after, limit=500)
         values += sum(len(each.amounts) + len(each.digests) for each in page.entries)
         found += [{k: hash_chain.plain(v) for k, v in _columns(each).items()} for each in page.entries]
+        # Counted as they come: the chain may be longer than memory holds.
         if len(found) > MAX_ENTRIES or values > MAX_ENTRY_VALUES:
             raise Conflict(
                 f"More than {MAX_ENTRIES} entries have come to the account since this job's reservation, or "

@@ -130,11 +130,13 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
         if job is None:
             return None
         holds = accelerators.note_worker(session, services.settings, job, worker)
+        # A running job may charge at any time: nothing but its own end gives its budget back.
         ledger.keep(session, job.reservation_id)
         jobs.started(session, job)
         version = datasets.existing_version(session, job.version_id)  # what follows finds it loaded
         spec, stored = spec_of(job), None
         if isinstance(spec.release, Plain):
+            # It fails where the graph is fetched, under the lease, which ends the job by its rules.
             with suppress(NotFound, StorageError):
                 stored = stored_graph(session, services.settings, job.dataset_id, job.version_id)
         return JobWork(
@@ -185,11 +187,13 @@ def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> Non
     try:
         with services.db.transaction() as session:
             job = _running(session, work)
+            # A gap or a repeat would leave a draw of which the transcript knows nothing.
             if read.sequence != repository.next_read(session, job.id, attempt=work.attempt):
                 raise PrivacyViolation("the entry is not the next one of its transcript")
             repository.add_read(
                 session, job.id, attempt=work.attempt, sequence=read.sequence, entry=read.to_json()
             )
+            # With the entry: no read stands in the transcript of a job that counts as unopened.
             settle.opened(session, job, actor=work.worker)
     except (IntegrityError, DataError) as error:
         # The child's doing, not the database's: its budget must not come back as if a host had died.
@@ -199,6 +203,7 @@ def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> Non
 def _running(session: Session, work: JobWork) -> Job:
     """Lock the job; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
     job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+    # A lease that ran out is this attempt's still, but another may take the job at any moment.
     if job.state != JobState.RUNNING or not repository.lease_live(session, job):
         raise LeaseLost("the job no longer runs under this lease")
     return job
@@ -229,6 +234,7 @@ def transcript(
         if steps:
             _record_events(session, services, work, steps)
         if source_id is None:
+            # Later attempts draw shards only: what was read is in the transcript of the fit.
             entries = repository.reads(session, work.job_id, attempt=work.fitted_attempt or work.attempt)
         else:
             entries = repository.published_reads(session, source_id)
@@ -254,6 +260,7 @@ def stage(
         if file.role is ArtifactRole.PRIVATE:
             context = seal_context(work.job_id, file.name)
             services.store.put(target, seal(chunks_of(file.path), key, context=context))
+        # A part that was drawn is in the store already, and need not pass through this host.
         elif stored is not None and file.sha256 in stored:
             services.store.copy(stored[file.sha256], target)
         else:
@@ -276,6 +283,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         if job.state == JobState.CANCELLING:
             return False
+        # From here on no cancel comes through: charge, files and state stand together or not at all.
         jobs.committed(job)
         source = spec_of(job).release.source_id
         with announcements.spending(session, services.settings, job):
@@ -335,8 +343,10 @@ def copy_files(
         staged = f"{staging_prefix(job_id, attempt)}/{file.name}"
         if elsewhere.is_address(file.target):
             elsewhere.put(store, staged, file, settings)
+        # Copied again on every call: a copy that was cut short is mended by the next.
         elif store.exists(staged):
             store.copy(staged, file.target)
+        # Staging is deleted once all is published: what is gone there was copied.
         elif store.exists(file.target):
             continue
         else:
@@ -364,6 +374,7 @@ def finish_release(services: Services, job_id: str) -> None:
             session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
             session.flush()
             outbox.ring(session, Topic.EVALUATE, job_id)
+    # After the commit: until then a repeated call copies from here.
     services.store.delete_prefix(staged_of(job_id))
 
 
@@ -395,6 +406,7 @@ def hand_back(services: Services, work: JobWork, stop: Stop) -> None:
     """
     with services.db.transaction() as session:
         job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        # Charged: nothing can be given back, and the reaper publishes it.
         if job.state == JobState.PUBLISHING:
             return
         settle.hand_back(session, services.settings, job, stop, actor=work.worker)

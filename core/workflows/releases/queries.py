@@ -91,6 +91,7 @@ def open_artifact(
         if is_address(artifact.object_key):
             raise NotFound(f"The file is not in the bundle; read it at {artifact.object_key}.", id=name)
         key = _key(services, session, job, artifact)
+    # The store is read when no transaction is open.
     return artifact, _bytes(services, artifact, key)
 
 
@@ -102,6 +103,7 @@ def signed_address(services: Services, artifact: Artifact) -> str | None:
     files are opened by the service alone.
     """
     seconds, presigner = services.settings.presigned_seconds, services.store.presigner
+    # What is sealed would come sealed: the key stays here.
     if presigner is None or artifact.encrypted or not seconds:
         return None
     return presigner.download(

@@ -153,6 +153,7 @@ def _failed(session: Session, job: Job, reason: JobReason) -> None:
 def _reserved_anew(session: Session, settings: Settings, job: Job, stop: Stop, actor: str) -> bool:
     """The reservation has returned, and another stands; False, and nothing is done, where it is refused."""
     try:
+        # A savepoint: where the new reservation is refused the job ends with the one that it had.
         with session.begin_nested():
             _return(session, settings, job, stop, actor)
             reservation_id = reserve(
@@ -173,12 +174,10 @@ def _settle(session: Session, settings: Settings, job: Job, reason: JobReason, a
 
 
 def _give_back(session: Session, settings: Settings, job: Job, stop: Stop, actor: str) -> None:
-    """The job ends without a charge though its graph may have been opened: counted if a lost worker was why.
-
-    What is in a graph could cost a host its memory, so that the loss of workers is an answer: a job counts
-    once, however many it lost, if it lost one after the opening. An outage and a drain, which a worker that
-    lives on tells of, follow from nothing that a job does.
-    """
+    """The job ends without a charge though its graph may have been opened."""
+    # What is in a graph could cost a host its memory, so that the loss of workers is an answer: a job counts
+    # once, however many it lost, if it lost one after the opening. An outage and a drain, which a worker that
+    # lives on tells of, follow from nothing that a job does.
     now = stop is Stop.WORKER_LOST and job.first_read_at is not None
     _return(session, settings, job, stop, actor, give_back=now or _lost_a_worker(session, job))
 

@@ -68,6 +68,7 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
     before = _fetch_previous(services, row, key, folder / "previous")
     if before is not None and PrivacyPlan.from_json(work.task["plan"]).looks_back:
         fetch_tick_graph(services, work.dataset_id, work.version_id, before, folder / "previous" / "graph")
+    # An earlier attempt has made it canonical.
     if row.graph_key is not None:
         unpack(unseal(services.store.get(row.graph_key), key, context=row.graph_key), graph)
         return None
@@ -104,8 +105,10 @@ def keep_snapshot(services: Services, work: JobWork, task: SnapshotTask, folder:
     with services.db.transaction() as session:
         leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         row = _row(repository.of_job(session, work.job_id))
+        # They change places in one commit: at any moment one of both is named.
         uploaded, row.object_key, row.graph_key = row.object_key, None, target
     reach("after_snapshot_kept")
+    # Only now: until the commit the upload was the only form there was.
     discard(services, [] if uploaded is None else [uploaded])
     for name in found:
         shutil.move(canonical / name, folder / "graph" / name)
@@ -116,6 +119,7 @@ def _check(canonical: Path, schema: GraphSchema) -> list[str]:
 
     What edges carry is a file of its own, where there are any. InvalidInput otherwise.
     """
+    # The child is not trusted: a link of its could lead to any file of this host.
     left = [] if canonical.is_symlink() or not canonical.is_dir() else sorted(canonical.iterdir())
     carrying = any(each.attributes for each in schema.edge_types)
     whole = [list(CANONICAL), *([[*CANONICAL, VALUES]] if carrying else [])]

@@ -24,8 +24,8 @@ OUTCOMES = {
 def may_run(session: Session, job_id: str) -> bool:
     """Tell whether the job may run. Nothing has to end before it; always true of a job that is no tick.
 
-    Earlier steps have to. And while a stream has published nothing, its ticks run one at a time, a mended one
-    too, as the first to be published draws the names of the nodes. Locks the stream.
+    Earlier steps have to, and while a stream has published nothing its ticks run one at a time, a mended one
+    too. Locks the stream.
     """
     row = repository.of_job(session, job_id)
     if row is None:
@@ -35,6 +35,7 @@ def may_run(session: Session, job_id: str) -> bool:
         return False
     if repository.any_published(session, row.stream_id) is not None:
         return True
+    # The first to be published draws the names of the nodes: until then one runs at a time.
     others = jobs.by_ids(session, repository.unfinished_jobs(session, row.stream_id))
     return not any(job.state in LEASED for job in others.values() if job.id != job_id)
 

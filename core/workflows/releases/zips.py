@@ -46,9 +46,11 @@ def _written(services: Services, principal: Principal, job_id: str, names: Seque
     with zipfile.ZipFile(sink, "w") as archive:  # type: ignore[call-overload]
         for name in names:
             artifact, chunks = queries.open_artifact(services, principal, job_id, name)
+            # The size is not known when a member's header is written: it may be beyond 4 GiB.
             with archive.open(zipfile.ZipInfo(artifact.name), "w", force_zip64=True) as member:
                 for chunk in chunks:
                     member.write(chunk)
                     yield sink.taken()
+        # What closing the member wrote: its digest and its sizes.
         yield sink.taken()
     yield sink.taken()

@@ -85,6 +85,7 @@ def combined(
         )
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
+    # Before the answer begins: once bytes are sent no error can be told any more.
     opening = _batch(services, stream_id, low, high)
     if not opening:
         raise JobNotFinished(
@@ -98,6 +99,7 @@ def combined(
 def _zip(services: Services, stream: Stream, opening: list[_Step], high: int) -> Iterator[bytes]:
     sink = _Sink()
     index: list[dict[str, Any]] = []
+    # Stored as they are: Parquet is compressed already.
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         yield from _write(archive, sink, "README.txt", [README.encode()])
         batch = opening
@@ -108,6 +110,7 @@ def _zip(services: Services, stream: Stream, opening: list[_Step], high: int) ->
                 yield from _copy(services, archive, sink, name, each.files[EDGES])
                 index.append(_line(each))
             batch = _batch(services, stream.id, batch[-1].step + 1, high)
+        # Near the end, as only now the last step of this file is known.
         schema = _schema(services, opening[0].files[SCHEMA], stream, index[-1]["step"])
         yield from _write(archive, sink, SCHEMA, [schema.encode()])
         told = json.dumps({"stream_id": stream.id, "method": stream.method, "steps": index}, indent=1)
@@ -130,6 +133,7 @@ def _batch(services: Services, stream_id: str, first: int, last: int) -> list[_S
             charged = entry is not None and entry.kind == EntryKind.CHARGE
             if entry is None or not charged or len(files) != 3:
                 raise StorageError("a published step has no charge, or not all of its files", job_id=job.id)
+            # Only what was charged is handed on, byte by byte.
             if any(entry.digests.get(name) != file.sha256 for name, file in files.items()):
                 raise StorageError("no charge names this file", job_id=job.id)
             found.append(_Step(row.step, job.id, job.reserved, files))

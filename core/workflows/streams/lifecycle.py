@@ -49,11 +49,13 @@ def create_stream(
     key = idempotency.checked_key(idempotency_key)
     digest = idempotency.payload_hash(request.content())
     with services.db.transaction() as session:
+        # Of two with one key the second waits here, and finds the first's stream.
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
         if earlier is not None:
             return _view(earlier), True
         terms = stream_terms(session, principal, request)
+        # For what it refuses; an account that is full now may have room when the steps come.
         window_preview(session, terms.stream, terms.by_step)
         limit = services.settings.max_open_streams
         if repository.count_open(session, tenant=principal.tenant) >= limit:

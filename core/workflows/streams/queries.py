@@ -133,6 +133,7 @@ def _view(
         report=f"/jobs/{job.id}/report" if published else None,
         evaluation=evaluation.state if evaluation is not None and exact else None,
         created_at=row.created_at,
+        # How long a job ran can depend on the data: exact times are for curators.
         finished_at=job.finished_at if exact else None,
         format=row.format if exact else None,
         size_bytes=row.size_bytes if exact else None,

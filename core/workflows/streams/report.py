@@ -132,6 +132,7 @@ def _windows(session: Session, stream: Stream, rows: Sequence[Snapshot]) -> dict
         return {}
     spend: dict[int, int] = {}
     untimed, last = 0, rows[-1].step
+    # A snapshot of the account shows so many steps at most.
     for position in range(max(0, rows[0].step - stream.window + 1), last + 1, STEPS_SHOWN):
         stretch = (position, min(position + STEPS_SHOWN - 1, last))
         _, balances = holdings.snapshot(session, stream.account_id, steps=stretch)
@@ -140,6 +141,7 @@ def _windows(session: Session, stream: Stream, rows: Sequence[Snapshot]) -> dict
     sums, steps = {}, sorted(spend)
     total = low = high = 0
     for row in rows:
+        # Each step with spend enters the sliding window once, and leaves it once.
         while high < len(steps) and steps[high] <= row.step:
             total, high = total + spend[steps[high]], high + 1
         while low < high and steps[low] <= row.step - stream.window:

@@ -110,9 +110,11 @@ def receive_snapshot(
         if length is not None and received.size_bytes != length:
             raise InvalidInput("fewer or more bytes arrived than were announced; send the snapshot again")
         view, repeated = _take(services, principal, place, received)
+    # Whatever ends it, a sender that hangs up too: what was stored and not named is deleted.
     except BaseException:
         _give_up(services, received)
         raise
+    # The upload of the first stands; these are the same bytes again.
     if repeated:
         discard(services, [] if received.object_key is None else [received.object_key])
     else:
@@ -147,7 +149,9 @@ def _begin(
         number = service.step_of(stream, step=step, time=time)
         row = repository.snapshot(session, stream_id, number)
         if _arrival(services, session, stream, number, row, None) is Arrival.NEXT:
+            # For what it refuses: more missing steps than may be filled at once.
             service.missing(stream, number, limit=settings.max_missing_steps)
+        # What can only be a repeat is compared by its digest: its bytes need not be stored.
         kept = row is None or row.outcome in SENT_ANEW
         key = vault.content_key(session, stream.dataset_id, settings.master_key) if kept else None
         return _Place(stream_id, number, mac_key, key)
@@ -192,6 +196,7 @@ def _store(
         object_key = f"{UPLOADS}/{place.stream_id}/{secrets.token_hex(16)}"
         services.store.put(object_key, seal(chain([first], pieces), place.content_key, context=object_key))
     else:
+        # Read to the end all the same, for the digest.
         for _ in pieces:
             continue
     return _Received(Content(format, dict(options), digested.hexdigest()), object_key, digested.size_bytes)
@@ -202,6 +207,7 @@ def _take(services: Services, principal: Principal, place: _Place, received: _Re
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=place.stream_id)
         row = repository.snapshot(session, stream.id, place.step)
+        # First without locks: a sender that repeats does not wait for the stream.
         if row is not None and row.outcome != Outcome.LOST and received.content.same(row):
             return views(session, principal, stream, [row])[0], True
         ready_dataset(session, principal, stream.dataset_id)  # share-locked: before the stream, as archiving
@@ -211,6 +217,7 @@ def _take(services: Services, principal: Principal, place: _Place, received: _Re
         if arrival is Arrival.REPEATED:
             assert row is not None
             return views(session, principal, stream, [row])[0], True
+        # When it began it could only be a repeat, so that its bytes were not stored.
         if received.size_bytes and received.object_key is None:
             raise SnapshotConflict(
                 "The step's snapshot was refused or lost just now; send yours again.",
@@ -258,6 +265,7 @@ def _add(
     row.content_mac, row.size_bytes = received.content.mac, received.size_bytes
     row.nano_epsilon = job.reserved
     row.findings = row.outcome = None
+    # A step that is mended does not turn the stream back.
     stream.next_step = max(stream.next_step, step + 1)
     session.flush()
     check_windows(session, stream, step)

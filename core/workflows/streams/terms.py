@@ -124,7 +124,9 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     require_room(generator, params, plan, facts.schema, ground.nodes)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
+    # Steps may cost differently: the dearest is what the stream says of one.
     stream.tick_nano_epsilon = max(by_step.values())
+    # A step's dimension is named step/NUMBER.
     first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
     return Terms(stream, version, plan, spec.amounts, first_window)
 
@@ -200,7 +202,7 @@ def tick_spec(
     ), plan
 
 
-def _window(account: BudgetAccount, asked: int | None) -> int:
+def _window(account: BudgetAccount, requested: int | None) -> int:
     if account.unit == Unit.NODE:
         raise NotAccepted(
             "A stream is published under unit w-event. Under unit node it is not: a node has edges in every "
@@ -213,7 +215,7 @@ def _window(account: BudgetAccount, asked: int | None) -> int:
             f"A stream is published under unit w-event; this dataset's account protects {account.unit}.",
             field="dataset_id",
         )
-    if asked is not None and asked != account.window:
+    if requested is not None and requested != account.window:
         raise InvalidInput(
             f"The account's window has {account.window} steps, and so have its streams'.", field="window"
         )
@@ -229,10 +231,10 @@ def _facts(
     )
 
 
-def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]:
+def _candidates(schema: GraphSchema, requested: list[str] | None) -> tuple[str, ...]:
     """List the asked relations in declared order; by default every protected, undirected one with time."""
     fit = {t.name: t for t in schema.edge_types if t.temporal and not t.public}
-    if asked is None:
+    if requested is None:
         found = tuple(name for name, relation in fit.items() if not relation.directed)
         if not found:
             raise NotAccepted(
@@ -240,7 +242,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
                 field="edge_types",
             )
         return found
-    return chosen(tuple(fit), asked, "protected relation with time named")
+    return chosen(tuple(fit), requested, "protected relation with time named")
 
 
 def _taken(generator: Method, params: BaseModel, schema: GraphSchema, facts: PublicFacts) -> tuple[str, ...]:
@@ -281,6 +283,7 @@ def _by_step(
     for step in range(facts.tick, min(facts.tick + min(2 * facts.window - 1, MAX_PLANNED), MAX_STEP + 1)):
         again = _facts(schema, facts.edge_types, facts.window, facts.nano_epsilon, step)
         amounts |= _steps_only(generator.plan(params, again).spend(account.filter))
+    # What a window of consecutive steps costs is the difference of two of these sums.
     spent = list(accumulate(amounts.values(), initial=0))
     windows = range(max(1, len(amounts) - facts.window + 1))
     if any(spent[min(i + facts.window, len(amounts))] - spent[i] > facts.nano_epsilon for i in windows):

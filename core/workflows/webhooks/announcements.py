@@ -87,6 +87,7 @@ def spending(session: Session, settings: Settings, spender: Job | Dataset) -> It
     ``spender``: the job whose budget it is, or the dataset. Two charges at the same moment may both tell it.
     Costs a query where nobody asked.
     """
+    # Where nobody listens the two statements of the account are not worth their time.
     if not repository.subscribed(session, tenant=spender.tenant, events=tuple(BUDGET_EVENTS.values())):
         yield
         return
@@ -94,6 +95,7 @@ def spending(session: Session, settings: Settings, spender: Job | Dataset) -> It
     yield
     after = budget_level(ledger.statement(session, spender.account_id), settings.budget_low_share)
     for level, event in BUDGET_EVENTS.items():
+        # Every level that was passed: spend that leaves nothing announces both, each once.
         if before < level <= after:
             dataset_id = spender.dataset_id if isinstance(spender, Job) else spender.id
             links = {"budget": f"/v1/datasets/{dataset_id}/budget"}
@@ -109,6 +111,7 @@ def budget_level(statement: Budget, low_share: float) -> Level:
     """Compute how much of the account is left. It is what is not charged, in epsilon, and in delta where it
     has one."""
     shares = [
+        # Exact, as the threshold below is its decimal text: a double of 0.1 is more than a tenth.
         Fraction(capacity - charged, capacity)
         for capacity, charged in (
             (statement.capacity.nano_epsilon, statement.charged.nano_epsilon),

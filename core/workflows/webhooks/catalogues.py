@@ -33,6 +33,7 @@ def push(services: Services, sending: Sending, about: Push, send: Send) -> Outco
     Every call replaces what an earlier one wrote: after a failure all are sent again.
     """
     try:
+        # As any requester of the tenant: a catalogue gets nothing of the curators' part.
         reader = Principal(about.tenant, "catalogue", "catalogue", frozenset({Role.REQUESTER}))
         found = queries.edition(services, reader, about.job_id)
         context = Context(services.settings.public_url.rstrip("/"), found.released_on)
@@ -66,6 +67,7 @@ def _read(content: bytes) -> Any:
 def _sent(sending: Sending, about: Push, number: int, call: Call, send: Send) -> Outcome:
     """Send one call, signed as webhooks are: under the delivery's id and the call's number."""
     body = signing.body_of(call.content)
+    # Receivers drop an id that they have seen: each call has its own.
     name = f"{sending.delivery_id}-{number}"
     headers = signing.headers(name, datetime.now(UTC), body, about.secrets)
     if about.token is not None:

@@ -164,11 +164,13 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
                 continue
             now = database_now(session)
             secrets = signing.valid(kept, now)
+            # Its calls are made when they are sent, of the release as it then stands.
             if endpoint.catalogue is not None:
                 job_id = claimed.payload["data"]["job_id"]
                 push = Push(endpoint.catalogue, endpoint.tenant, job_id, tuple(secrets), token)
                 taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, b"", {}, push))
                 continue
+            # Links are stored as paths: the service's address may change until they are sent.
             body = signing.body_of(_absolute(claimed.payload, settings.public_url))
             headers = signing.headers(claimed.id, now, body, secrets)
             taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, body, headers))
@@ -182,6 +184,7 @@ def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
     try:
         with services.db.transaction() as session:
             row = leases.hold(session, DELIVERIES, sending.delivery_id, attempt=sending.attempt)
+            # It has ended otherwise meanwhile: that stands.
             if row.state != DeliveryState.PENDING:
                 return
             endpoint = repository.locked_endpoint(session, row.endpoint_id)
@@ -231,6 +234,7 @@ def _view(row: WebhookDelivery) -> Delivery:
         event=row.event,
         state=row.state,
         attempts=row.attempt,
+        # The class only: whoever names addresses must not learn what exactly each answers.
         last_status=None if row.last_status is None else f"{row.last_status // 100}xx",
         last_problem=row.last_problem,
         created_at=row.created_at,

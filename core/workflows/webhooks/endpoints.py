@@ -78,6 +78,7 @@ def add_webhook(services: Services, principal: Principal, request: NewWebhook) -
     secret = signing.new_secret()
     endpoint_id = ids.new_id(ids.WEBHOOK)
     with services.db.transaction() as session:
+        # Of two that are added at once the second counts the first.
         repository.lock_tenant(session, tenant=principal.tenant)
         limit = services.settings.max_webhooks
         if repository.count(session, tenant=principal.tenant) >= limit:

@@ -35,6 +35,7 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 @kernel
 def _fill(row: np.ndarray, place: np.ndarray, around: np.ndarray, other: np.ndarray) -> None:
     """Set the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
+    # A much longer row is searched; else it is read.
     if len(other) > 16 * len(around):
         for x in around:
             at = np.searchsorted(other, x)
@@ -82,6 +83,7 @@ def triangle_sums(
                     continue
                 c = 0
                 for word in range(rows.shape[1]):
+                    # Nodes that v and w are both joined to, among those of u: joined to all three.
                     c += ones(rows[e - first, word] & rows[g - first, word])
                 near_cliques[u] += c * (c - 1) // 2
                 cliques[e] += c
@@ -101,6 +103,7 @@ def triangle_sums(
             edge_to[out[e]] = -1
         for x in around:
             place[x] = -1
+    # An edge of a 4-clique is in two of its triangles, a node in three.
     return gems, kites, near_cliques, cliques // 2, on_node // 3
 
 
@@ -125,12 +128,14 @@ def five_cliques(out_ptr: np.ndarray, out: np.ndarray) -> np.ndarray:
             for w in range(v + 1, len(around)):
                 if not rows[v, w >> 6] >> np.uint64(w & 63) & ONE:
                     continue
+                # Rows hold higher neighbours only: words before that of w are empty.
                 for word in range(w >> 6, words):
                     both[word] = rows[v, word] & rows[w, word]
                 for word in range(w >> 6, words):
                     rest = both[word]
                     while rest:
                         x = (word << 6) + lowest_bit(rest)
+                        # The lowest bit is cleared.
                         rest &= rest - ONE
                         for after in range(x >> 6, words):
                             cliques[u] += ones(both[after] & rows[x, after])

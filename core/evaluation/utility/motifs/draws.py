@@ -17,6 +17,7 @@ def reverses(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     free = indptr[:-1].copy()
     for u in range(len(indptr) - 1):
         for p in range(indptr[u], indptr[u + 1]):
+            # Rows are visited in order, so that u is the next column of each neighbour's row.
             places[p] = free[indices[p]]
             free[indices[p]] += 1
     return places
@@ -37,6 +38,7 @@ def masks(indptr: np.ndarray, indices: np.ndarray, nodes: np.ndarray) -> np.ndar
                 u, v = nodes[sample, low], nodes[sample, high]
                 if u == v:
                     bits[sample] = -1
+                # The shorter of both rows is searched.
                 if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
                     u, v = v, u
                 row = indices[indptr[u] : indptr[u + 1]]

@@ -77,11 +77,13 @@ def four(view: UndirectedView) -> Four | None:
         "motif_2_edge": m,
         "motif_3_path": stars(degree, 2),
         "motif_3_triangle": triangles,
+        # x-u-v-y by the middle edge; where x is y it is a triangle, met by each of its three edges.
         "motif_4_path": total((low - 1) * (high - 1)) - 3 * triangles,
         "motif_4_star": stars(degree, 3),
         "motif_4_cycle": total(cycles),
         "motif_4_paw": total(node_triangles * (degree - 2)),
         "motif_4_diamond": total(on_edge * (on_edge - 1) // 2),
+        # Counted on each of its six edges.
         "motif_4_clique": total(edge_cliques) // 6,
     }
     return Four(

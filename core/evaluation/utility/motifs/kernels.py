@@ -24,6 +24,7 @@ def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np
     on_edge = np.zeros(len(out), np.int64)
     lowest, highest = np.zeros(n, np.int64), np.zeros(n, np.int64)
     edge_to = np.full(n, -1, np.int64)
+    # Edges go from lower to higher numbers: each triangle is met once, from its lowest node.
     for u in range(n):
         for e in range(out_ptr[u], out_ptr[u + 1]):
             edge_to[out[e]] = e
@@ -37,6 +38,7 @@ def edge_triangles(out_ptr: np.ndarray, out: np.ndarray) -> tuple[np.ndarray, np
                     on_edge[g] += 1
                     lowest[u] += 1
                     highest[out[f]] += 1
+        # Only what was marked is cleared: O(edges) over all nodes, and not O(n) for each.
         for e in range(out_ptr[u], out_ptr[u + 1]):
             edge_to[out[e]] = -1
     return on_edge, lowest, highest
@@ -60,6 +62,7 @@ def four_cycles(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray) ->
                     break
                 if seen[j] == 0:
                     steps += out_ptr[j + 1] - out_ptr[j]
+                # Each earlier way from i to j closes a cycle with this one.
                 cycles[i] += seen[j]
                 seen[j] += 1
         for p in range(indptr[i], indptr[i + 1]):
@@ -87,6 +90,7 @@ def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out
         count = 0
         for p in range(indptr[i], indptr[i + 1]):
             k = indices[p]
+            # Neighbours ascend: all that follow are higher, too.
             if k >= i:
                 break
             for q in range(indptr[k], indptr[k + 1]):
@@ -98,6 +102,7 @@ def five_walks(indptr: np.ndarray, indices: np.ndarray, out_ptr: np.ndarray, out
                     count += 1
                 paths[j] += 1
         total = 0
+        # A walk i, k, j, l, m, i is two paths of length 2, to j and to l, and the edge between these.
         for r in range(count):
             j = reached[r]
             ends = 0
@@ -138,6 +143,7 @@ def pair_rows(
         for e in range(out_ptr[i], out_ptr[i + 1]):
             j = out[e]
             for q in range(indptr[j], indptr[j + 1]):
+                # (A^3)_ij is the sum of (A^2)_iq over the neighbours q of j.
                 walks[e] += common[indices[q]]
         for r in range(count):
             c = common[reached[r]]
@@ -169,6 +175,8 @@ def triangle_lists(
             for f in range(out_ptr[v], out_ptr[v + 1]):
                 g = edge_to[out[f]]
                 if g >= 0:
+                    # Of an edge those below both ends come first, then those between, then those above: they
+                    # ascend.
                     third[free[e]] = out[f]
                     third[free[f]] = u
                     third[free[g]] = v
@@ -196,6 +204,8 @@ def wheels(
         for p in range(indptr[a], indptr[a + 1]):
             b = indices[p]
             e = edge_id[p]
+            # A cycle b, c, d, c' is counted at its highest node b, for every c whose d an earlier c' has
+            # seen.
             for s in range(start[e], start[e + 1]):
                 if third[s] >= b:
                     break
@@ -206,6 +216,7 @@ def wheels(
                         break
                     total += seen[d]
                     seen[d] += 1
+            # The same steps again, to clear what was seen from b.
             for s in range(start[e], start[e + 1]):
                 if third[s] >= b:
                     break
@@ -248,6 +259,7 @@ def braced(
             x = indices[p]
             for e in range(out_ptr[x], out_ptr[x + 1]):
                 if near[out[e]]:
+                    # Third corners ascend, so that those above i stand at the end.
                     for s in range(start[e + 1] - 1, start[e] - 1, -1):
                         if third[s] <= i:
                             break

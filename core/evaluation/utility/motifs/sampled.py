@@ -49,6 +49,7 @@ def induced(view: UndirectedView, size: int, seed: int = SEED, draws: int = DRAW
         variance += met * (1 - met / len(nodes))
     return {
         graphlet.name: Estimate(float(hits[at] / expected[at]), sqrt(1 + variance[at]) / float(expected[at]))
+        # A bipartite graph has no motif with an odd cycle: that is exact, no estimate.
         if expected[at] > 0 and (graphlet.bipartite or not view.bipartite)
         else 0
         for at, graphlet in enumerate(wanted)

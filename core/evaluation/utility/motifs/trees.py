@@ -61,6 +61,7 @@ class Walker:
         for _ in range(more):
             free = sizes - len(chosen)
             offset = np.minimum((self.rng.random(len(sizes)) * free).astype(np.int64), free - 1)
+            # Each taken place at or below moves the offset on: uniform among those that are free.
             for other in np.sort(np.array(chosen), axis=0) if chosen else ():
                 offset += offset >= other
             chosen.append(offset)
@@ -89,6 +90,7 @@ def star(walker: Walker, size: int, count: int) -> Draw:
     """
     degrees = walker.graph.degrees.astype(np.float64)
     weights = np.ones(len(degrees))
+    # C(d, size - 1), factor by factor.
     for k in range(size - 1):
         weights *= np.maximum(degrees - k, 0) / (k + 1)
     if not weights.any():
@@ -133,6 +135,7 @@ def path_five(walker: Walker, size: int, count: int) -> Draw:
         )
         entry = np.searchsorted(walks, walks[graph.indptr[centre]] + step, side="right") - 1
         arms += [graph.indices[entry], walker.end(entry)]
+    # Either arm may come first: a copy is drawn both ways.
     return _rows(size, centre, *arms), float(weights.sum()) / 2
 
 

@@ -116,6 +116,7 @@ def _sampled(layout: Layout) -> PathLengths:
     sums, reached = np.zeros(0), np.zeros(0)
     for size in SAMPLE:
         done = len(sums)
+        # By what the first batch cost: long paths are left with it.
         if done and search.work * size > SAMPLE_WORK * done:
             break
         _, *found = search.run(np.sort(drawn[done : done + size]), np.arange(size), per_source=True)
@@ -126,6 +127,7 @@ def _sampled(layout: Layout) -> PathLengths:
     if not reached.any():
         return PathLengths(counts, None, None, settled)
     mean = float(sums.sum() / reached.sum())
+    # Of a ratio of sums, with the correction for a sample without replacement.
     variance = (1 - len(sums) / n) * (sums - mean * reached).var(ddof=1) / len(sums)
     return PathLengths(counts, mean, float(np.sqrt(variance) / reached.mean()), settled)
 

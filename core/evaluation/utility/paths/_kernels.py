@@ -18,6 +18,7 @@ _STRIDE = 4
 
 @kernel(inline="always")
 def _ones(x: np.uint64) -> np.int64:
+    # The number of set bits, by sums of ever wider neighbouring fields.
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -32,6 +33,8 @@ def csr(node_count: int, u: np.ndarray, v: np.ndarray, place: np.ndarray) -> tup
     """
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
+        # Counted two places on: filling moves each start to the end of its row, so that starts come out in
+        # place.
         start[place[u[e]] + 2] += 1
         start[place[v[e]] + 2] += 1
     for i in range(2, node_count + 2):
@@ -92,10 +95,12 @@ def _pull(
             for k in range(WORDS):
                 heard[k] = 0
                 missing |= full[part, k] & ~seen[x, k]
+            # Every source of this part that can reach x has done so.
             if missing == 0:
                 continue
             e, last = start[x], start[x + 1]
             while missing != 0 and e < last:
+                # Some neighbours at a time: to ask after each of them costs more than it saves.
                 stop = min(e + _STRIDE, last)
                 while e < stop:
                     w = columns[e]
@@ -135,6 +140,7 @@ def _settle(
             here += _ones(new)
             if counting:
                 while new != 0:
+                    # The lowest new bit less one: as many ones as its place.
                     below = (new & (~new + np.uint64(1))) - np.uint64(1)
                     arrived[64 * k + _ones(below)] += 1
                     new &= new - np.uint64(1)
@@ -192,12 +198,14 @@ def spread(
     arrived = np.zeros(len(sums), dtype=np.int64)
     distance = 0
     while True:
+        # Whichever is cheaper at this level (Beamer, Asanovic, Patterson, SC 2012).
         if _PUSH_SHARE * work < total:
             visited += _PUSH_PRICE * work
             count = _push(start, columns, queue, length, frontier, following, mark, distance, touched)
         else:
             visited += total
             count = _pull(start, columns, low, high, full, seen, frontier, following, touched)
+        # Only nodes of the frontier have bits there: clearing costs no more than they do.
         for i in range(length):
             for k in range(WORDS):
                 frontier[queue[i], k] = 0

@@ -88,6 +88,7 @@ class Search:
         """Split ``sources`` (rising) into batches with their bits. Components share bits, so that few do."""
         part = np.searchsorted(self._layout.bounds, sources, side="right") - 1
         first = np.searchsorted(sources, self._layout.bounds[:-1])
+        # The number of a source in its own component: components search at once, and share bits.
         rank = np.arange(len(sources)) - first[part]
         for low in range(0, int(rank.max(initial=-1)) + 1, self.batch):
             chosen = (rank >= low) & (rank < low + self.batch)

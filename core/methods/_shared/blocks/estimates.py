@@ -42,12 +42,14 @@ def norm_sub_groups(values: np.ndarray, groups: np.ndarray, count: int) -> np.nd
     starts = np.searchsorted(group, np.arange(count))
     sums = np.bincount(group, weights=ranked, minlength=count)
     running = np.cumsum(ranked)
+    # Sums inside each group, as differences of one running sum over all.
     before = np.where(starts > 0, running[np.maximum(starts, 1) - 1], 0.0)
     rank = np.arange(1, len(ranked) + 1) - starts[group]
     shift = (running - before[group] - sums[group]) / rank
     kept = np.bincount(group[ranked > shift], minlength=count)
     last = np.clip(starts + kept - 1, 0, len(ranked) - 1)
     alive = (sums > 0) & (kept > 0)
+    # An infinite shift leaves nothing of a group with no positive sum.
     final = np.where(alive, shift[last], np.inf)
     result = np.empty_like(values)
     result[order] = np.maximum(ranked - final[group], 0.0)
@@ -91,4 +93,5 @@ def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
 def _mixed(now: Estimate, before: Estimate, past: float, weight: float) -> Estimate:
     alpha = now.weight / (now.weight + past)
     values = alpha * now.values + (1 - alpha) * before.values
+    # Independent noises: variances add with the squares of their weights.
     return Estimate(values, alpha**2 * now.variance + (1 - alpha) ** 2 * before.variance, weight)

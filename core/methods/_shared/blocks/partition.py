@@ -26,6 +26,7 @@ def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
     """
     count = min(-(-nodes // size), most)
     labels = np.empty(nodes, dtype=np.int64)
+    # Sizes differ by one at most, and who is with whom depends on no edge.
     labels[rng.permutation(nodes)] = np.arange(nodes) % count
     return labels
 
@@ -144,6 +145,7 @@ def streamed_partition(
     weights = np.maximum(noisy, SMALLEST_WEIGHT)
     stream = cell.label_stream(
         nano_epsilon=adjust_nano_epsilon,
+        # Ties at random: node numbers would carry the order of the upload into the labels.
         order=np.lexsort((rng.random(nodes), -weights)),
         weights=weights,
         rule=LabelRule(groups, int(CORE * nodes)),

@@ -106,6 +106,7 @@ def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: R
     room = capacity(inner.sizes, outer.sizes, blocks)
     wanted = np.minimum(blocks.edges, room)
     dense = wanted * DENSE > room
+    # Rejection ends quickly only where few pairs are taken; elsewhere all pairs are listed.
     keys = _enumerate(inner, outer, _select(blocks, dense), wanted[dense], room[dense], nodes, rng)
     open_blocks = _select(blocks, ~dense)
     drawn = _draw_rounds(inner, outer, open_blocks, wanted[~dense], room[~dense], nodes, rng)
@@ -157,6 +158,7 @@ def _draw_rounds(
         fresh, first = np.unique(fresh, return_index=True)
         block = block[first]
         if len(accepted):
+            # Both are sorted: members are found by binary search.
             place = np.minimum(np.searchsorted(accepted, fresh), len(accepted) - 1)
             new = accepted[place] != fresh
             fresh, block = fresh[new], block[new]
@@ -178,6 +180,7 @@ def _draw_once(
         u = layout.draw(blocks.row[block[mask]], rng)
         v = layout.draw(blocks.column[block[mask]], rng)
         keys[mask] = pack(u, v, nodes)
+        # Loops are dropped and sampled again, which leaves the law of the other pairs as it is.
         proper[mask] = u != v
     return keys[proper], block[proper]
 
@@ -235,6 +238,8 @@ def _enumerate(
         place = np.minimum(np.searchsorted(taken, keys), len(taken) - 1)
         new = taken[place] != keys
         keys, weight, block = keys[new], weight[new], block[new]
+    # The k smallest of Exp(1) / weight are a weighted sample without replacement; by logarithms, as weights
+    # may be tiny.
     arrival = np.log(rng.standard_exponential(len(block))) - np.log(weight)
     order = np.lexsort((arrival, block))
     sizes = np.bincount(block, minlength=len(counts))

@@ -30,13 +30,16 @@ def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rn
     square += EVERYWHERE * np.outer(ends, ends) / max(int(ends.sum()), 1)
     factor = np.ones(groups)
     for _ in range(SCALINGS):
+        # The root of the plain step: of a symmetric matrix that one goes to and fro without end.
         factor = np.sqrt(factor * ends / np.maximum(square @ factor, np.finfo(float).tiny))
     off = row < column
     whole = np.zeros((groups, groups), dtype=np.int64)
     fitted = (square * np.outer(factor, factor))[row[off], column[off]]
+    # Up or down at random by the fraction, so that no cell is biased.
     whole[row[off], column[off]] = np.floor(fitted + rng.random(len(fitted)))
     whole += whole.T
     for i in range(groups):
+        # Rounding up may ask for more ends than a label has: taken where most are, as it matters least there.
         while (excess := int(whole[i].sum() - ends[i])) > 0:
             j = int(whole[i].argmax())
             less = min(int(whole[i, j]), excess)
@@ -46,5 +49,6 @@ def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rn
     whole[odd[::2], odd[1::2]] += 1
     whole[odd[1::2], odd[::2]] += 1
     diagonal = np.arange(groups)
+    # What is left is inside the label, two ends for each edge.
     whole[diagonal, diagonal] = (ends - whole.sum(axis=1)) // 2
     return Blocks(row, column, whole[row, column])

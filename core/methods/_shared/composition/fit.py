@@ -36,6 +36,7 @@ def step(
     for place, part in enumerate(_followed(params, graph.schema, plan, progress)):
         assert part.generator.step is not None
         own = None if state is None else state / folder_of(place)
+        # A relation that leaves nothing to its next step has no folder.
         before = own if own is not None and own.is_dir() else None
         model, left = part.generator.step(
             graph, plan_of_part(plan, graph.schema, part), part.params, before, no_progress

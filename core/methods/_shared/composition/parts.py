@@ -47,6 +47,7 @@ def parts_of(
         generator = choice.generator
         key = name if not generator.accepts.several else json.dumps(choice.model_dump(), sort_keys=True)
         before = found[key].relations if key in found else ()
+        # Set alike, they are one part: its method sees them together and divides by all of them.
         found[key] = Part((*before, name), generator, choice.params)
     return list(found.values())
 
@@ -108,6 +109,7 @@ def plan_of_part(plan: PrivacyPlan, schema: GraphSchema, part: Part) -> PrivacyP
         )
     else:
         own = tuple(each for each in plan.allotments if each.edge_type in part.relations)
+    # A part that spends no delta must not be refused for one that another part spends.
     pure = all(pure_nano_epsilon(each.event) is not None for each in own)
     return replace(
         plan, method=part.generator.name, allotments=own, delta_atto=0 if pure else plan.delta_atto

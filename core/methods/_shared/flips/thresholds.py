@@ -26,11 +26,13 @@ def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
 
 def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
     """Do so for at most half of the slots taken: the threshold is at least 1/2."""
+    # Far more digits than the 64 bits of a probability: what is rounded up below stays an upper bound.
     with localcontext(prec=60):
         epsilon, ratio = Decimal(nano_epsilon) / NANO, Decimal(max(slots - edges, edges)) / edges
         if epsilon <= ratio.ln():
             return Flips.balanced(nano_epsilon, edges, slots)
         # p_drop = e^(-eps (1 - t)) / 2 and p_add = e^(-eps t) / 2 at t = 1/2 + ln(ratio) / (2 eps)
         half = (-epsilon / 2).exp() / 2
+        # Rounded up, never down: noise is a little more than requested, and the ratio e^epsilon is kept.
         drop, add = (int(half * factor * WORD) + 1 for factor in (ratio.sqrt(), 1 / ratio.sqrt()))
     return Flips(min(add, WORD // 2), min(drop, WORD // 2))

@@ -101,6 +101,7 @@ def weighted_share(flips: Flips, edges: int, slots: int) -> float:
 
 
 def _rung(weight: float, log_time: float) -> float:
+    # 1 - e^-x without cancellation, where x is tiny.
     return -math.expm1(-math.exp(min(math.log(weight) + log_time, _LIMIT)))
 
 
@@ -140,8 +141,10 @@ def _share(density: float, add: float, drop: float, spread: float) -> float:
     """Compute the share where log odds are normal around what makes their mean probability ``density``."""
     if density >= 1:
         return 1.0
+    # Midpoints of parts of equal probability: a mean over the normal law in few terms.
     levels = [NormalDist().inv_cdf((k + 0.5) / LEVELS) * spread for k in range(LEVELS)]
     low, high = -_LIMIT, _LIMIT
+    # The mean probability rises with the middle of the log odds: halving finds it.
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if math.fsum(_chance(middle + level) for level in levels) < density * len(levels):
@@ -153,6 +156,7 @@ def _share(density: float, add: float, drop: float, spread: float) -> float:
         prior = _chance(low + level)
         for kept, false in ((1 - drop, add), (drop, 1 - add)):  # a slot comes out present, or absent
             seen = prior * kept + (1 - prior) * false
+            # P(y) P(edge | y)^2 = P(edge, y)^2 / P(y).
             found += (prior * kept) ** 2 / seen if seen else 0.0
     return min(1.0, found / len(levels) / density)
 

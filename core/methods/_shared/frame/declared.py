@@ -32,6 +32,7 @@ def drawn_graph(
 
 def _kept(relation: EdgeType, table: EdgeTable, rng: Rng) -> np.ndarray:
     """Choose the rows of a canonical table that stay, sorted: in a random order, those that come first."""
+    # Uniform, so that whichever comes first below is a random choice among those in conflict.
     rows = rng.permutation(table.count)
     if relation.functional:  # one target over all steps, as the declaration is checked at ingest
         _, first, source = np.unique(table.source[rows], return_index=True, return_inverse=True)

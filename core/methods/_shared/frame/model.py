@@ -137,6 +137,7 @@ def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> Edge
     where numbers are that small: 8 bytes an edge and no more.
     """
     edges, last = sum(len(keys) for _, keys in drawn), max((int(keys.max(initial=0)) for _, keys in drawn))
+    # ``last`` holds the largest source as its quotient.
     width = np.int32 if max(last // max(targets, 1), targets) <= np.iinfo(np.int32).max else np.int64
     source, target = np.empty(edges, dtype=width), np.empty(edges, dtype=width)
     done = 0
@@ -162,6 +163,7 @@ def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) 
 def load_stored(folder: Path, method: str, params: type[Parameters]) -> StoredCells:
     """Read cells that :meth:`StoredCells.save` wrote. ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    # Closed by default: an unknown format is refused, not guessed at.
     if text.get("format") != FORMAT or text.get("method") != method:
         raise ValueError(f"not a stored model of {method} in a format that can be read")
     rows = text["cells"]

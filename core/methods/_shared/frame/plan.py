@@ -22,6 +22,7 @@ def parts_of_window(public: PublicFacts) -> int:
     """
     temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
     window = public.window or 1
+    # A live stream goes on, so that a window is filled some day, whatever the grid has so far.
     reach = window if public.tick is not None else min(window, public.schema.steps)
     return (reach if any(temporal) else 0) + (0 if all(temporal) else 1)
 
@@ -126,6 +127,7 @@ def divide(total: int, *shares: float) -> tuple[int, ...]:
     ``shares`` sum to less than 1; ``total`` is far above their number, as every cell's share is.
     """
     parts = [max(1, int(total * share)) for share in shares]
+    # What rounding leaves goes to the rest: all parts sum to the total.
     return (*parts, total - sum(parts))
 
 

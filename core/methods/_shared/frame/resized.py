@@ -27,6 +27,7 @@ def repeated(count: int, wanted: int, rng: Rng) -> np.ndarray:
     Each is repeated as often as any, or once more. Which are repeated once more is chance.
     """
     whole, rest = divmod(wanted, count)
+    # Sorted, so that copies of one node stand together.
     return np.sort(np.concatenate([np.tile(np.arange(count), whole), rng.permutation(count)[:rest]]))
 
 

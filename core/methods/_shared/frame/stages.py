@@ -268,12 +268,14 @@ class Staged:
         """
         facts = [public]
         for stage in reversed(self.asked(params)):
+            # Outermost first: a stage's share is of what those outside it leave.
             facts.append(beside(facts[-1], stage.spends(params, facts[-1])))
         return facts
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Plan the stages' reads, and edges with what they leave. Their shares are of epsilon."""
         *facts, own = self.facts(params, public)
+        # Edges are planned with what is left; stages then add theirs from the inside out.
         edges = plan = self.edges.plan(params, own)
         for stage in self.asked(params):
             plan = stage.planned(edges, plan, params, facts.pop())
@@ -358,10 +360,12 @@ class Staged:
         """Make the law of the shards: of edges, and of what stages add to it, the outermost last."""
         assert self.edges.sharding is not None
         held = [model]
+        # Models are wrapped as they were paid for: the outermost stage is met first.
         while hasattr(held[-1], "structure"):
             held.append(held[-1].structure)
         edges = held.pop()
         laws = self.edges.sharding.shards(edges, orders, rng, shard_edges)
+        # Innermost first, as they were paid.
         for stage, own in zip(self.asked(edges.params), reversed(held), strict=True):
             laws = stage.laws(own, laws, orders, rng)
         return laws

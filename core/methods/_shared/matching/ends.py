@@ -45,6 +45,7 @@ def ends_of(
         asked[row[i]] += edges[i]
         asked[column[i]] += edges[i]
     start = np.zeros(count + 1, np.int64)
+    # Room for a label's ends or for the places that want one, whichever are more: NOBODY fills the rest.
     start[1:] = np.cumsum(np.maximum(have, asked))
     pool = np.full(start[count], NOBODY, np.int32)
     free = start[:-1].copy()
@@ -62,10 +63,12 @@ def ends_of(
         mine, theirs = free[row[i]], free[column[i]]
         free[row[i]] += edges[i]
         free[column[i]] += edges[i]
+        # Inside one label: the right ends stand behind the left ones.
         if row[i] == column[i]:
             theirs += edges[i]
         for k in range(edges[i]):
             u, v = pool[mine + k], pool[theirs + k]
+            # A place that stays empty leaves its edge out, and the other end unused.
             if u != NOBODY and v != NOBODY:
                 left[done], right[done] = u, v
                 done += 1
@@ -76,6 +79,7 @@ def ends_of(
 @kernel
 def _mixed(pool: np.ndarray, start: int, wanted: int, stop: int, rng: Generator) -> None:
     """Puts a random choice of ``pool[start:stop]``, in random order, into its first ``wanted`` places."""
+    # Fisher and Yates' shuffle, ended once the places that are wanted are filled.
     for i in range(start, min(start + wanted, stop - 1)):
         j = i + rng.integers(0, stop - i)
         pool[i], pool[j] = pool[j], pool[i]
@@ -123,6 +127,7 @@ def once_each(keys: np.ndarray) -> tuple[int, np.ndarray]:
     repeated = np.empty(16, keys.dtype)
     for i in range(keys.size):
         if size and keys[size - 1] == keys[i]:
+            # Keys are sorted: a third repetition stands right behind the second.
             if not again or repeated[again - 1] != keys[i]:
                 if again == repeated.size:
                     longer = np.empty(2 * again, keys.dtype)
@@ -143,6 +148,7 @@ def degrees_in(keys: np.ndarray, nodes: int) -> np.ndarray:
     for key in keys:
         low = key // nodes
         found[low] += 1
+        # A product is cheaper than a second division for the remainder.
         found[key - low * nodes] += 1
     return found
 

@@ -55,6 +55,7 @@ def matched(
     occupied = np.intersect1d(base, taken, assume_unique=True) if len(taken) else taken
     stands = first_of_each(left, right, nodes, repeated, occupied)
     first = np.concatenate([[0], np.cumsum(held)])
+    # Loops are in no key; what is repeated or taken changes ends with edges that stand.
     gone, added = worked_in((left, right, nodes), (first, *sides), stands, base, taken, (TRIES, SWEEPS), rng)
     gone = np.concatenate([gone, occupied])
     # Sorted here: Numba would compile a sort into each kernel, for a second each.
@@ -75,6 +76,7 @@ def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
         return keys
     blocks = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     left, right, _ = ends.ends_of(open_ends, np.zeros(nodes, dtype=np.int64), *blocks, np.array([half]), rng)
+    # Edges that stand may change ends too, so that ends whose only partners are linked find others.
     gone, added = joined((left, right, nodes), keys, (TRIES, SWEEPS), rng)
     return ends.merged(keys, np.sort(gone), np.sort(added))
 

@@ -28,6 +28,7 @@ def table_for(most: int) -> np.ndarray:
 
 @kernel(inline="always")
 def _home(table: np.ndarray, key: Int) -> np.int64:
+    # The middle bits of the product: its lowest ones depend on few bits of the key.
     return np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(20)) & (table.size - 1)
 
 

@@ -46,6 +46,7 @@ def near_keys(degrees: np.ndarray, triangles: int, rng: Rng) -> np.ndarray:
         if len(open_nodes) < 2:
             break
         pairs = _near_pairs(places, open_nodes)
+        # Later rounds have nodes with ends left only: they take what they can get.
         for stage in (BRIDGING, CLOSING, APART) if not number else (ANY,):
             left = join(pairs, stage, left, state)
     source = np.repeat(np.arange(nodes), sizes)
@@ -56,10 +57,12 @@ def near_keys(degrees: np.ndarray, triangles: int, rng: Rng) -> np.ndarray:
 
 def _near_pairs(places: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Pairs of nodes of ``chosen`` that are among the nearest of one of both, the nearest first; (p, 2)."""
+    # One more, as everyone's nearest node is itself.
     most = min(NEAREST + 1, len(chosen))
     apart, found = _tree(places[chosen]).query(places[chosen], most)
     source = np.repeat(np.arange(len(chosen)), most)
     low, high = np.minimum(source, found.ravel()), np.maximum(source, found.ravel())
+    # Itself goes, and a pair that is near from both sides is kept once, by ``np.unique``.
     kept = np.flatnonzero(low < high)
     keys, first = np.unique(low[kept] * len(chosen) + high[kept], return_index=True)
     order = np.argsort(apart.ravel()[kept][first], kind="stable")
@@ -79,8 +82,10 @@ def join(pairs: np.ndarray, stage: int, triangles: int, state: Joined) -> int:
         if shared < 0:
             continue
         a, b = _root(roots, x), _root(roots, y)
+        # A joined part with too few free ends could not grow on: the graph would fall into pieces.
         if stage == BRIDGING and (a == b or spare[a] + spare[b] < GROWING):
             continue
+        # No more triangles than are left to close.
         if stage == CLOSING and (shared == 0 or shared > triangles):
             continue
         if stage == APART and shared > 0:
@@ -90,8 +95,10 @@ def join(pairs: np.ndarray, stage: int, triangles: int, state: Joined) -> int:
         sizes[x] += 1
         sizes[y] += 1
         if a != b:
+            # A part's free ends stand at its root.
             roots[b] = a
             spare[a] += spare[b]
+        # One end of x and one of y.
         spare[a] -= 2
     return triangles
 
@@ -115,6 +122,7 @@ def _shared(state: Joined, x: Int, y: Int) -> int:
 def _root(roots: np.ndarray, x: Int) -> Int:
     """Find the root of x's part, and shorten the way to it."""
     while roots[x] != x:
+        # Path halving: each look brings the nodes passed nearer to their root.
         roots[x] = roots[roots[x]]
         x = roots[x]
     return x

@@ -40,8 +40,10 @@ def place(
     stands = np.zeros(edges, np.bool_)
     for i in range(edges):
         u, v = left[i], right[i]
+        # Those that stand from the start are entered without a look: no loop or repeat is among them.
         if i < done or u != v:
             stands[i] = add(table, key_of(u, v, nodes))
+    # With none that stands there is nobody to exchange ends with.
     if stands.all() or not stands.any():
         return stands
     start, slots = _by_label(slot_label)
@@ -50,6 +52,7 @@ def place(
         for j in np.flatnonzero(~stands):
             _swap(left, right, nodes, slot_label, start, slots, table, stands, j, tries, rng)
             lucky |= stands[j]
+        # What stands did not change, so that another sweep would only try the same again.
         if not lucky:
             break
     return stands
@@ -86,6 +89,7 @@ def _swap(
         mine, theirs = key_of(x, v, nodes), key_of(u, y, nodes)
         if mine == theirs or contains(table, mine) or contains(table, theirs):
             continue
+        # i stood nowhere, so that only the other edge has a key to give up.
         remove(table, key_of(x, y, nodes))
         add(table, mine)
         add(table, theirs)

@@ -39,6 +39,7 @@ def first_of_each(
         if left[i] == right[i]:
             stands[i] = False
             continue
+        # Nearly always: a key is made only if some were met twice or are taken.
         if not repeated.size and not occupied.size:
             continue
         key = key_of(left[i], right[i], nodes)
@@ -65,6 +66,7 @@ def worked_in(
     """
     tries, sweeps = chances
     waiting = stands.size - int(stands.sum())
+    # A swap takes one key away and brings two.
     gone, added = table_for(waiting), table_for(2 * waiting)
     state = base, taken, gone, added
     if stands.any():
@@ -129,6 +131,7 @@ def _exchange(edges: Edges, waits: np.ndarray, state: State, i: Int, tries: int,
         mine, theirs = key_of(x, v, nodes), key_of(u, y, nodes)
         if mine == theirs or _has(state, mine) or _has(state, theirs):
             continue
+        # Only the difference to the base is kept: a key that joined and leaves again is in neither set.
         if contains(added, old):
             remove(added, old)
         else:
@@ -138,6 +141,7 @@ def _exchange(edges: Edges, waits: np.ndarray, state: State, i: Int, tries: int,
                 remove(gone, key)
             else:
                 add(added, key)
+        # The base has no list of ends: such an edge is from now on known by its two new keys only.
         if j >= 0:
             left[j], right[j] = x, v
         left[i], right[i], waits[i] = u, y, False
@@ -181,6 +185,7 @@ def _swap(
         u, v = (left[i], right[i]) if side == 0 else (right[i], left[i])
         c = row[block] if side == 0 else column[block]
         last = begin[c + 1]
+        # A random end among all of this label; ``until`` counts them block by block.
         rank = rng.integers(0, until[last - 1])
         one = begin[c] + np.searchsorted(until[begin[c] : last], rank, side="right")
         # ``rank`` counts back from where the block's places of this label end.
@@ -194,6 +199,7 @@ def _swap(
         mine, theirs = key_of(x, v, nodes), key_of(u, y, nodes)
         if mine == theirs or _has(state, mine) or _has(state, theirs):
             continue
+        # The difference to the base again, see :func:`_exchange`.
         old = key_of(x, y, nodes)
         if contains(added, old):
             remove(added, old)

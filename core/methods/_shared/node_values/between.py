@@ -95,6 +95,7 @@ def caps_for(
     """
     total = max(float(degrees[0].sum()), float(degrees[1].sum()), 1.0)
     held = [(own, row) for own, row in zip(degrees, rows, strict=True) if row is not None]
+    # Less noise than the budgets of edges and of single ends pay for cannot be had, however small caps are.
     least = max(edges[0] * NANO / edges[1], *(ROW_MOVES * NANO / row for _, row in held))
     most = max(ROW_MOVES * NANO / row * max(1.0, float(own.max(initial=1))) for own, row in held)
     scales = np.geomspace(least, max(least, most), CAPS)
@@ -103,6 +104,7 @@ def caps_for(
     for scale in scales:
         # An edge counts about where either end keeps it: in shares of their degrees, both independently.
         kept = np.prod([np.minimum(own, _cap(scale, row)).sum() / total for own, row in held])
+        # What capping loses, and the noise relative to what is kept: neither is measured on data.
         off = lost * (1 - kept) + like_cells * scale / max(kept * total, 1e-9)
         if off < best:
             best, found = off, scale
@@ -112,6 +114,7 @@ def caps_for(
 
 def _cap(scale: float, row_nano_epsilon: int) -> int:
     """As many edges of a node as noise of that scale lets its row pay for."""
+    # A hair more, as scales are made of caps: rounding down must not lose one.
     return int(np.clip(np.floor(scale * row_nano_epsilon / (ROW_MOVES * NANO) * (1 + 1e-12)), 1, MOST_CAP))
 
 
@@ -120,6 +123,7 @@ def _classes_of(degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     own = np.sort(degrees[degrees > 0])
     if not len(own):
         return np.ones(1), np.ones(1)
+    # Each class has about as many ends: those decide how many edges caps keep.
     place = np.minimum(np.cumsum(own) / own.sum() * DEGREES, DEGREES - 1).astype(np.int64)
     ends = np.bincount(place, weights=own, minlength=DEGREES)
     nodes = np.bincount(place, minlength=DEGREES)

@@ -35,6 +35,7 @@ def joined(
     if c == 1 or total <= 0:
         return groups, shares * total
     labels = communities * k + groups
+    # A hair everywhere: proportional fitting never leaves a cell that begins at 0.
     ends = np.bincount(labels, weights=degrees, minlength=c * k).reshape(c, k) + 1e-9
     meet = np.einsum("ab,cd->abcd", ends, ends)
     of_communities, of_groups = square(blocks), square(shares * total)
@@ -42,6 +43,7 @@ def joined(
         meet *= (of_communities / np.maximum(meet.sum(axis=(1, 3)), NEVER))[:, None, :, None]
         meet *= (of_groups / np.maximum(meet.sum(axis=(0, 2)), NEVER))[None, :, None, :]
     row, column = upper_triangle(c * k)
+    # Of ends inside a label every edge has two.
     found = meet.reshape(c * k, c * k)[row, column] * np.where(row == column, 0.5, 1.0)
     return labels, found * (total / max(float(found.sum()), NEVER))
 

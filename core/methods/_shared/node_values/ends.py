@@ -135,6 +135,7 @@ def _levels(
         for side in _sides(each.ends):
             octave = np.floor(2 * np.log2(np.maximum(side, 0) + 1)).astype(np.int64)
             finer = np.unique(finer * LEVELS + np.minimum(octave, LEVELS - 1), return_inverse=True)[1]
+        # A relation that would make too many levels is left out; later ones may still fit.
         if int(finer.max(initial=0)) < MOST_LEVELS:
             found = finer
             used.append(each)
@@ -177,6 +178,7 @@ def _read_of(
         own = np.ones(len(sides[0])) if meeting.cap is None else meeting.cap / np.maximum(sides[0], SMALLEST)
         other = meeting.other_degrees
         others = np.ones(len(other)) if meeting.other_cap is None else meeting.other_cap / other
+        # Both ends go by one order of edges, so that the smaller of both chances decides, not their product.
         taken = np.minimum(1, np.minimum.outer(own, others)) @ meeting.other_shares
         capped = np.clip(dealt[0].T @ taken, SMALLEST, 1)
         return [(meeting.counts.sum(axis=1), capped, meeting.counts.shape[1])]
@@ -184,6 +186,7 @@ def _read_of(
     kept = dealt[0].T @ meet @ dealt[-1]
     counts, mixed, entries = _square(meeting, len(sides) == 2)
     found = []
+    # Which edges the cap takes depends on where they are: weighed by the cells that were read.
     for axis in range(len(sides)):
         capped = (mixed * kept).sum(axis=1 - axis) / np.maximum(mixed.sum(axis=1 - axis), SMALLEST)
         found.append((counts.sum(axis=1 - axis), np.clip(capped, SMALLEST, 1), entries))
@@ -196,11 +199,13 @@ def _aim(
     """Estimate one side's shares of edge ends by group: classes' shares drawn towards what was read."""
     found = read / capped
     total = max(float(found.sum()), ends / 2, SMALLEST)
+    # Variances: of the noise, blown up by what the cap took; and of that correction itself.
     noise = 2 * scale**2 * entries / (capped * total) ** 2 + (UNSURE * (1 - capped) * by_class) ** 2
     off = found / total - by_class
     # How far classes are off, of themselves: what noise as great as it may well be does not explain.
     unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
     spread = np.clip(unexplained / (by_class**2).sum(), CLASSES_OFF**2, 1) * by_class**2
+    # The best linear estimate: classes' shares move by what stands out from noise.
     moved = by_class + off * spread / np.maximum(spread + noise, SMALLEST**2)
     aimed: np.ndarray = np.maximum(moved, FEWEST * by_class)
     return aimed
@@ -237,6 +242,7 @@ def tilted(
     each side. Groups keep their numbers of nodes. The least change of that kind, approached by steps.
     """
     logs = [np.log(side + 1) for side in sides]
+    # Scores are logarithms: shares tilted by a power of the degree stay above 0.
     start = np.log(np.maximum(shares, SMALLEST))
     nodes = np.maximum(size @ shares, SMALLEST)
     wanted = [
@@ -245,6 +251,7 @@ def tilted(
     level, powers, found = np.zeros(shares.shape[1]), np.zeros((len(sides), shares.shape[1])), shares
     for _ in range(ROUNDS):
         scores = start + level + sum(np.outer(log, power) for log, power in zip(logs, powers, strict=True))
+        # Relative to the largest, so that exp does not overflow.
         found = np.exp(scores - scores.max(axis=1, keepdims=True))
         found /= found.sum(axis=1, keepdims=True)
         have = size @ found + SMALLEST
@@ -254,9 +261,11 @@ def tilted(
             ends = (size * side) @ found + SMALLEST
             middle = ((size * log) @ found) / have
             steep = np.maximum(((size * side * log) @ found) / ends - middle, 0.1)
+            # Half of Newton's step, divided by the sides, as all of them move at once.
             step = np.clip((np.log(want / ends) - short) / steep, -0.5, 0.5) / (2 * len(sides))
             moved = np.clip(powers[place] + step, -STEEPEST, STEEPEST)
             furthest = max(furthest, float(np.abs(moved - powers[place]).max()))
+            # A power moves numbers of nodes as well: taken back at the mean, so that only ends move.
             level = level - (moved - powers[place]) * middle
             powers[place] = moved
         if furthest < NEAR:

@@ -179,6 +179,7 @@ def _nodes_by_value(rows: Rows, along: Sequence[str]) -> _Table:
     purpose = f"nodes by {first}"
     noisy = rows.reads.table([first], classes=classes, nano_epsilon=parts[0], purpose=purpose)
     by_class, overall = conditional(noisy, ROW_MOVES * NANO / parts[0])
+    # Labels join communities and groups: of many of the one there can be few of the other.
     most = MOST_LABELS // (int(rows.communities.max(initial=0)) + 1)
     of_bin = merged(overall, min(MOST_ORDERED if fine.ordered else MOST_GROUPS, most), fine.ordered)
     meeting = dict(zip(along, parts[count:], strict=True))
@@ -251,6 +252,7 @@ def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_e
     """
     room = len(degrees) * nano_epsilon / NANO / (ROW_MOVES * NODES_A_CELL * bins)
     count = int(communities.max()) + 1
+    # Classes that noise would drown say less than one for all.
     apart = communities if room >= count else np.zeros(len(degrees), dtype=np.int64)
     number = int(np.clip(room / count if room >= count else room, 1, CLASSES))
     cuts = np.quantile(degrees, np.arange(1, number) / number)
@@ -286,6 +288,7 @@ def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
         )
         places = np.minimum(places, len(row) - 1)
         owed -= np.bincount(places, minlength=len(row))
+        # Who of a class gets which is chance: the order of nodes must not say.
         found[order[start:end]] = rng.permutation(places)
     return found
 
@@ -306,8 +309,10 @@ def cap_for(
         return min(least, MOST_CAP)
     caps = np.unique(np.rint(np.geomspace(least, min(most, MOST_CAP), CAPS))).astype(np.int64)
     # An edge counts about where either end keeps it: in shares of their degrees, both independently.
+    # (ends / 2) (sum of min(d, cap) / ends)^2.
     kept = np.array([np.minimum(degrees, cap).sum() for cap in caps]) ** 2 / (2 * ends)
     like_cells = min(groups * (groups + 1) // 2, 2 * groups)  # cells of a matrix in which like meets like
     noise = like_cells * ROW_MOVES * caps * NANO / row_nano_epsilon
+    # What capping loses, and the noise relative to what is kept: of paid numbers only.
     off = LOST * (1 - kept / (ends / 2)) + noise / np.maximum(kept, 1e-9)
     return int(caps[int(off.argmin())])

@@ -40,6 +40,7 @@ def shares_met(
     other = one if targets is None else targets / max(float(targets.sum()), SMALLEST)
     if targets is None:
         row, column = (side.astype(np.int64) for side in upper_triangle(len(noisy)))
+        # Undirected, a pair of groups is met either way round.
         by_chance = one[row] * other[column] * np.where(row == column, 1.0, 2.0)
         counts = noisy[row, column].astype(np.float64)
     else:
@@ -62,8 +63,10 @@ def _drawn_back(
     ``variance`` of the noise; ``by_chance``: shares; ``inside``: what the groups' edges among themselves
     would be if there were no others, on the cells that are ``alike``.
     """
+    # Noise may sum to nothing or less: no less than what it deviates by.
     total = max(float(counts.sum()), float(np.sqrt(variance * len(counts))), 1.0)
     expected = float(by_chance[alike].sum())
+    # Solved for: total ((1 - h) expected + h) of the edges lie on the diagonal.
     homophily = (counts[alike].sum() / total - expected) / max(1 - expected, SMALLEST) if alike.any() else 0.0
     homophily = float(np.clip(homophily, 0, 1))
     likely = total * ((1 - homophily) * by_chance + homophily * inside)
@@ -71,6 +74,7 @@ def _drawn_back(
     for part in (alike, ~alike):
         unexplained = float((off[part] ** 2).sum() - variance * part.sum())
         spread = max(unexplained, 0.0) / max(float(likely[part].sum()), SMALLEST) * likely[part]
+        # The best linear estimate, cell by cell.
         kept[part] = spread / np.maximum(spread + variance, SMALLEST)
     found = np.maximum(likely + kept * off, 0)
     return found / max(float(found.sum()), SMALLEST)

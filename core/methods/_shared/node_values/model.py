@@ -135,6 +135,7 @@ def paid_model(
         if not synthesised(kind):
             continue
         inside = [each for each, met in meetings.items() if met.source == met.target == name]
+        # Of several relations inside the type each has its own communities: none stands for all.
         alone = mixing.communities(model, inside[0]) if len(inside) == 1 else None
         kinds[name] = Rows(
             graph.node_values(name),

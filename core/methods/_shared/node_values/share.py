@@ -160,6 +160,7 @@ def allotments(
     linked = mixed_along(public.schema, public.edge_types)
     row, edges = public.nano_epsilon, nano_epsilon
     if public.unit in SUMMED:
+        # Linked values are read along edges too, which must have something of it; else rows have all.
         rows = int(nano_epsilon * ROWS_SHARE) if linked else nano_epsilon
         row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
         edges = nano_epsilon - rows
@@ -199,6 +200,7 @@ def _events_of_rows(
             continue
         together: tuple[Event, ...] = tuple(others)
         whole = row
+        # Under these a person's reads add up, so that noise is solved for beside all that is paid already.
         if public.unit in (Unit.PAIR, Unit.NODE):
             rest = [event for name, events in found.items() if name != kind.name for event in events]
             together, whole = (*paid, *rest, *others), public.whole_nano_epsilon
@@ -227,6 +229,7 @@ def _multiplier(
 def _less(vector: Attribute, multiplier: Fraction, epsilon: float) -> bool:
     """Tell whether Gaussian noise has a grid, and less variance than Laplace noise of that epsilon."""
     moved = moved_by(vector)
+    # Gaussian noise goes with the root of what a row moves (L2), Laplace noise with all of it (L1).
     gaussian, laplace = float(multiplier**2) * moved, 2 * (moved / epsilon) ** 2
     return gaussian < laplace and LEAST_VARIANCE < gaussian < MOST_VARIANCE
 

@@ -68,11 +68,14 @@ def shares_of(counted: Counted, nodes: np.ndarray, vector: Attribute) -> np.ndar
         return np.ones(counted.values.shape)
     every, variance = int(nodes.sum()), counted.deviation**2
     whole = away.sum(axis=0)
+    # Sums over groups: their noises add up.
     overall = _explained_share(whole, variance * len(nodes)) * _kept(whole, every, vector) / max(every, 1)
     shares = np.empty(away.shape)
     for group, (counts, count) in enumerate(zip(away, nodes.tolist(), strict=True)):
         own = _kept(counts, count, vector) / max(count, 1)
+        # James and Stein again: a group stands apart only as far as noise does not explain it.
         shares[group] = overall + _explained_share(counts - count * overall, variance) * (own - overall)
+    # What is more than one in all is scaled; what is less goes to the bin of 0.
     shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1)
     return np.insert(shares, rest, np.maximum(1 - shares.sum(axis=2), 0), axis=2)
 
@@ -106,4 +109,5 @@ def drawn(vector: Attribute, columns: Mapping[str, Any], rng: Rng) -> np.ndarray
             numbers = np.where(own == bin_of_zero(vector), 0.0, numbers)
         found[:, place] = numbers
     low, high = vector.bounds or (-math.inf, math.inf)
+    # Rounding to single precision may step past a bound.
     return np.clip(found, np.float32(low), np.float32(high))

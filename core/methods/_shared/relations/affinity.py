@@ -41,16 +41,19 @@ def affinity(
         side = int(np.sqrt(len(share)))
         share = share.reshape(side, side) if directed else square(share)
     own = groups if targets is None else targets
+    # A hair, so that a group without ends divides nothing by 0.
     rows = np.bincount(groups, weights=ends.source, minlength=share.shape[0]) + 1e-9
     columns = rows
     if ends.target is not None:
         columns = np.bincount(own, weights=ends.target, minlength=share.shape[1]) + 1e-9
     rows, columns, meet = rows / rows.sum(), columns / columns.sum(), share
+    # Iterative proportional fitting: what was read is led to the ends that groups have.
     for _ in range(ROUNDS):
         meet = meet * (rows / np.maximum(meet.sum(axis=1), 1e-300))[:, None]
         meet = meet * (columns / np.maximum(meet.sum(axis=0), 1e-300))[None, :]
     if not directed:
         meet = (meet + meet.T) / 2
+    # Relative to chance: groups that meet in proportion to their ends have odds of 0.
     odds = np.clip(np.log(np.maximum(meet, 1e-300)) - np.log(np.outer(rows, columns)), -LARGEST, LARGEST)
     sides = [_Side.of(ends.source / steps, groups)]
     if ends.target is not None:
@@ -72,6 +75,7 @@ class _Side(NamedTuple):
         own, group = degrees[degrees > 0], groups[degrees > 0]
         for octaves in (2, 1):
             level = np.floor(octaves * np.log2(own + 1)).astype(np.int64)
+            # 128 levels suffice: half octaves of any int64.
             number, place, count = np.unique(group * 128 + level, return_inverse=True, return_counts=True)
             if len(number) <= FINEST:
                 break
@@ -90,14 +94,18 @@ def _of_single_pairs(odds: np.ndarray, meet: np.ndarray, source: _Side, target: 
         return odds
     found, pairs = odds.copy(), np.outer(source.nodes, target.nodes)
     of_source, of_target = np.eye(len(meet))[source.group], np.eye(meet.shape[1])[target.group]
+    # Chung-Lu's law to begin with: log(d_u d_v / total), half of the total on either side.
     left, right = (np.log(side.degree) - np.log(total) / 2 for side in (source, target))
     for _ in range(ROUNDS):
         logit = left[:, None] + right[None, :] + found[np.ix_(source.group, target.group)]
+        # Expected edges between classes; the clip keeps exp from overflowing.
         edges = pairs / (1 + np.exp(-np.clip(logit, -50, 50)))
+        # Half of the way each, as both sides move at once.
         left = left + np.log(source.nodes * source.degree / edges.sum(axis=1)) / 2
         right = right + np.log(target.nodes * target.degree / edges.sum(axis=0)) / 2
         between = of_source.T @ edges @ of_target
         step = np.log(np.maximum(meet * total, 1e-9)) - np.log(np.maximum(between, 1e-9))
+        # Half a step, and one at most: pairs of groups share nodes, so that their odds pull at one another.
         found = np.clip(found + np.clip(step, -1, 1) / 2, -LARGEST, LARGEST)
     return found
 
@@ -111,6 +119,7 @@ def score(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     odds = columns["affinity"]
     if not len(targets):
         k = int(np.sqrt(len(odds)))
+        # Row of the source's odds times the unit vector of the target's group: the pair's own odds.
         return odds.reshape(k, k)[groups], np.eye(k)[groups]
     odds = odds.reshape(int(groups.max(initial=0)) + 1, -1)
     return odds[groups], np.eye(odds.shape[1])[np.asarray(targets, dtype=np.int64)]

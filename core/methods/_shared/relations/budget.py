@@ -79,6 +79,7 @@ def evidence_of(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anch
 
 def _divided(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> tuple[int, int]:
     """Divide nano-epsilon between degrees and evidence."""
+    # A nano at least for the count and for each of two sides.
     degrees = max(3, int(nano_epsilon * degree_share(shape, nano_epsilon, multiplicity, params)))
     if nano_epsilon - degrees < multiplicity:  # no slot would have anything
         degrees = nano_epsilon
@@ -102,6 +103,7 @@ def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anc
         return 1.0
     if is_static(shape, params):
         return STATIC_FUNCTIONAL_SHARE if shape.edge_type.functional else STATIC_SHARE
+    # Evidence keeps ENOUGH times its log odds, however great epsilon is; all the rest is the degrees'.
     return max(LEAST_SHARE, 1 - ENOUGH / epsilon_over_odds)
 
 

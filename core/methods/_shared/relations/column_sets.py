@@ -35,9 +35,11 @@ def _forward(
     table[0, 0] = 1.0
     for j in range(columns):
         chance[j] = 0.0
+        # A node of a directed relation inside one type has no column of its own.
         if not (loop and j == row):
             chance[j] = 1 / (1 + math.exp(-(offset[j] + ratio * marked[row, j])))
         p = chance[j]
+        # Poisson-binomial, one coin after the other.
         table[j + 1, 0] = table[j, 0] * (1 - p)
         for k in range(1, most + 1):
             table[j + 1, k] = table[j, k] * (1 - p) + table[j, k - 1] * p
@@ -49,11 +51,13 @@ def _sizes(table: np.ndarray, weights: np.ndarray, law: np.ndarray) -> None:
     columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
     for k in range(most + 1):
         law[k] = -math.inf
+        # A number that coins never reach is impossible, whatever weight it has.
         if table[columns, k] > _LEAST:
             law[k] = weights[k] + math.log(table[columns, k])
             best = max(best, law[k])
     total = 0.0
     for k in range(most + 1):
+        # Relative to the likeliest, so that not all underflow.
         law[k] = math.exp(law[k] - best) if best > -math.inf else (1.0 if k == 0 else 0.0)
         total += law[k]
     for k in range(most + 1):
@@ -80,11 +84,13 @@ def expected(
             for k in range(most + 1):  # ascending: law[k - 1] has passed on what belongs to column j
                 if law[k] == 0.0 or k == 0:
                     continue
+                # P(column j is in | k of the first j + 1 are) by Bayes, from the forward table.
                 part = law[k] * chance[j] * table[j, k - 1] / max(table[j + 1, k], _LEAST)
                 held += part
                 law[k] -= part
                 law[k - 1] += part
             mean[j] += held
+            # Of one coin; rows are independent given the offsets, so that their variances add.
             variance[j] += held * (1 - held)
     return mean, variance
 
@@ -120,6 +126,7 @@ def drawn(
         for j in range(columns - 1, -1, -1):
             if left == 0:
                 break
+            # From the last column on: P(column j is in | ``left`` of the first j + 1 are).
             part = chance[j] * table[j, left - 1] / max(table[j + 1, left], _LEAST)
             if rng.random() < part:
                 chosen[row, j] = True

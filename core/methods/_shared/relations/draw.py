@@ -50,6 +50,7 @@ class Relation:
         if len(columns.get("affinity", ())):
             self._score = score(columns)
         taken = self._taken if self._once else None
+        # By degrees first: the chain needs a graph with the right ones to begin with.
         keys = self._matched(columns, rng)
         if len(columns.get("flips", ())) or self._score is not None:
             proposals = proposals_for(int(columns["count"][0]), self._params.proposals_per_edge)
@@ -84,6 +85,7 @@ class Relation:
         active = np.flatnonzero(columns["source_degrees"])
         known = self._target[active] >= 0
         kept, fresh = active[known], active[~known]
+        # Sources that have their target use up its degree before any fresh one is matched.
         left = columns["target_degrees"] - np.bincount(self._target[kept], minlength=self._shape.target_count)
         degrees = np.zeros(self._shape.source_count, dtype=np.int64)
         degrees[fresh] = 1
@@ -91,12 +93,14 @@ class Relation:
         keys = joined(keys, self._spread(np.setdiff1d(fresh, keys // self._shape.target_count), columns, rng))
         source, target = np.divmod(keys, self._shape.target_count)
         self._target[source] = target
+        # Who had an edge before has had its only one.
         if self._once:
             return keys
         return joined(keys, kept * self._shape.target_count + self._target[kept])
 
     def _spread(self, sources: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
         """Draw a target for each of ``sources``, for whom none was left, by the targets' degrees."""
+        # One more than the degree: targets without any are left a chance, so that the sum is never 0.
         steps = np.cumsum(columns["target_degrees"] + 1)
         target = np.searchsorted(steps, rng.integers(0, steps[-1], len(sources)), side="right")
         keys = sources * self._shape.target_count + target

@@ -50,6 +50,7 @@ def fit_relation(
         cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count", decides=decides)
         for cell in cells
     ]
+    # Tails that noise would drown are not read: their share goes to the degrees. Decided by paid numbers.
     if not tails_tell(shape.source_count, float(np.mean(counts)), budget.tail):
         budget = replace(budget, source=budget.source + budget.tail, tail=0)
     sides = ("both",) if shape.undirected else ("source", "target")
@@ -61,6 +62,7 @@ def fit_relation(
             room = room_for(int(counts[i][0]), budget.count, multiplicity, shape) if lazy else None
             seen[i] = evidence.measure(cell, budget.evidence, room=room)
     most = {
+        # Most that a simple cell allows: noise beyond it is cut.
         "both": max(shape.source_count - 1, 0),
         "source": min(shape.target_count, 1) if functional else shape.target_count,
         "target": shape.source_count,
@@ -87,6 +89,7 @@ def fit_relation(
     for i in range(len(cells)):
         ceiling = shape.source_count if functional else shape.slots
         count = paid_count(int(counts[i][0]), {side: noisy[side][i] for side in sides}, budget, ceiling)
+        # An undirected edge has two ends in the one vector.
         total = 2 * count if shape.undirected else count
         whole = {side: summing_to(fitted[side][i], total, most[side], rng) for side in sides}
         columns.append(
@@ -106,6 +109,7 @@ def paid_count(count: int, noisy: dict[str, np.ndarray], budget: Shares, ceiling
     The result is an integer in 0..``ceiling``. Each side's noisy degrees sum to it too (undirected: to twice
     it), with the noise of as many values.
     """
+    # By precision: a Laplace read's variance goes with one over the square of its epsilon.
     weights = [float(budget.count) ** 2]
     guesses = [float(count)]
     for side, values in noisy.items():

@@ -51,6 +51,7 @@ def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool =
     functional = shape.edge_type.functional
     side = ("target", "source") if rows_are_sources(shape) else ("source", "target")
     noisy = cell.laplace("degrees", nano_epsilon=budget.columns, purpose="degrees of one side", side=side[0])
+    # The deviation of a sum of so many Laplace values.
     spread = math.sqrt(2 * columns) * cell.multiplicity * NANO / budget.columns
     kept = noisy if deconvolve else np.clip(noisy, 0, rows)
     total = int(np.clip(kept.sum(), 0, rows if functional else rows * columns))
@@ -67,6 +68,7 @@ def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool =
             side=side[1],
             most=columns,
         )
+        # A changed edge moves its row from one degree to the next: two entries change by one each.
         scale = 2 * cell.multiplicity * NANO / budget.sizes if deconvolve else 0.0
         sizes = _law(seen, rows, fitted, scale)
     measured = evidence.measure(cell, budget.evidence) if budget.evidence else {}
@@ -92,10 +94,13 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
         source, target = np.divmod(columns["y"], shape.target_count)
         marked[(source, target) if by_source else (target, source)] = 1
     prior = _logit(wanted / row_count)
+    # Coins by themselves would give the number of columns a law of its own: it is divided out.
     weights = _log(sizes) - _log(_number_law(prior, len(sizes) - 1))
+    # Every slot as if it were not marked: a mark adds ``ratio``, the difference between both.
     offset = fitted_offsets(marked, prior + absent, ratio, weights, loop, wanted)
     laws = kernels.size_laws(marked, offset, ratio, weights, loop)
     chosen = kernels.drawn(marked, offset, ratio, _sizes(laws, rng), loop, rng)
+    # Only expected degrees were met: what chance left is put right by moves.
     _settle(chosen, wanted, marked, ratio, _log(sizes), loop, rng)
     one, other = np.nonzero(chosen)
     source, target = (one, other) if by_source else (other, one)
@@ -123,6 +128,7 @@ def fitted_offsets(
             break
         step = max(0.1, step / 2) if worst > before else min(1.0, step * 1.2)
         before = worst
+        # Newton: a column's expected degree grows with its offset by the variance.
         offset += step * np.clip(miss / np.maximum(variance, 0.1), -_STEEPEST, _STEEPEST)
     return offset
 
@@ -133,8 +139,11 @@ def _sizes(laws: np.ndarray, rng: Rng) -> np.ndarray:
     Rows stand in the order of their means; their uniforms are steps of the golden ratio round a circle from a
     random start: even over any stretch of neighbours. O(rows * (log rows + sizes)).
     """
+    # Ties at random, else rows of equal law would get their sizes by their place.
     order = np.argsort(laws @ np.arange(laws.shape[1]) + 1e-9 * rng.random(len(laws)))
     even = np.empty(len(laws))
+    # Steps of the golden ratio fill the circle evenly over any stretch, so that neighbours' sizes sum to
+    # nearly what their laws do.
     even[order] = (rng.random() + np.arange(len(laws)) * _GOLDEN) % 1.0
     reached = np.cumsum(laws, axis=1)[:, :-1]
     sizes: np.ndarray = (even[:, None] >= reached).sum(axis=1)
@@ -173,6 +182,7 @@ def _settle(
         after = now - 1 if leave else now + 1
         free = chosen[:, column] == leave
         free &= (after < len(sizes)) & ~(loop & (rows == column))
+        # Log posterior odds of the row at its new size, then those of the evidence on the slot.
         gain = sizes[np.minimum(after, len(sizes) - 1)] - sizes[now]
         gain += ratio * marked[:, column] * (-1.0 if leave else 1.0)
         picked = _picked(free, gain, abs(int(excess[column])), rng)
@@ -182,6 +192,7 @@ def _settle(
 def _picked(free: np.ndarray, gain: np.ndarray, number: int, rng: Rng) -> np.ndarray:
     """Pick up to ``number`` of the free rows, without replacement, odds exp(gain)."""
     among = np.flatnonzero(free)
+    # Gumbel-top-k: the largest of log weights with Gumbel noise are a sample without replacement.
     lots = gain[among] + rng.gumbel(size=len(among))
     return among[np.argsort(-lots, kind="stable")[:number]]
 
@@ -192,6 +203,7 @@ def _law(noisy: np.ndarray, rows: int, degrees: np.ndarray, scale: float) -> np.
     ``scale`` of the noise: what ``scale * ln(entries)`` does not reach, noise alone reaches about once.
     """
     base = _number_law(_logit(degrees / rows), len(noisy) - 1)
+    # Of so many entries noise alone is beyond scale * ln(entries) about once.
     clear = noisy > scale * math.log(len(noisy))
     kept = np.where(clear, noisy, 0.0)
     rest = max(rows - kept.sum(), 0.0)
@@ -199,6 +211,7 @@ def _law(noisy: np.ndarray, rows: int, degrees: np.ndarray, scale: float) -> np.
     law = kept + (other * (rest / other.sum()) if other.sum() > 0 else 0.0)
     law = law / law.sum() if law.sum() > 0 else base
     likely = np.flatnonzero(law > _CERTAIN)
+    # Sizes that hardly occur would lengthen the tables of every row.
     scaled: np.ndarray = law[: likely[-1] + 1] / law[: likely[-1] + 1].sum()
     return scaled
 

@@ -71,12 +71,15 @@ def completed(
     degrees = frame.degrees(source_degrees, target_degrees)
     keys = frame.outward(_paired(frame, frame.inward(keys), degrees, wanted, frame.forbidden(taken), rng))
     used = keys if taken is None else joined(keys, taken)
+    # No more than free slots, or the loop would not end.
     wanted = min(wanted, shape.slots - len(used) + len(keys))
     for turn in range(SCATTERS):
         if len(keys) >= wanted:
             break
+        # By degree first; if popular nodes have met nearly all, evenly.
         fresh = frame.drawn(degrees if turn < SCATTERS // 2 else None, wanted - len(keys), rng)
         fresh = np.setdiff1d(np.unique(fresh), used, assume_unique=True)
+        # Cut at random: the first of sorted keys would favour nodes of low number.
         fresh = rng.permutation(fresh)[: wanted - len(keys)]
         keys, used = joined(keys, fresh), joined(used, fresh)
     if len(keys) < wanted:
@@ -99,6 +102,7 @@ class _Frame:
         self.nodes = shape.source_count + (shape.target_count if self.two_sided else 0)
         self.labels = np.zeros(self.nodes, dtype=np.int64)
         self.labels[shape.source_count :] = 1
+        # A directed relation inside one type has its nodes on both sides: a node and itself are a pair.
         self.loops = int(self.two_sided and shape.edge_type.homogeneous)
 
     def degrees(self, source: np.ndarray, target: np.ndarray | None) -> np.ndarray:
@@ -143,6 +147,7 @@ class _Frame:
 
     def drawn(self, degrees: np.ndarray | None, count: int, rng: Rng) -> np.ndarray:
         """Draw ``count`` outward keys and some more; by degree, or evenly. Not necessarily distinct."""
+        # Loops, repeats and taken ones will go.
         count = count + count // 4 + 8
         s, t = self.shape.source_count, self.shape.target_count
         first, second = (None, None) if degrees is None else self.apart(degrees)

@@ -88,11 +88,15 @@ class Grouping:
 
     def __init__(self, rows: Rows, weight: np.ndarray, rng: Rng) -> None:
         self._rows, self._weight, self._rng = rows, weight, rng
+        # Until ``rows.count`` ``closed`` is a flag: moves of this module do not keep numbers of triangles
+        # true.
         rows.closed = np.zeros(len(rows.others), dtype=np.uint8)
         self._degree, self._circles = np.diff(rows.start), len(rows.begin) - 1
         self._by_degree = np.zeros(int(self._degree.max(initial=0)) + 1)
         self._by_degree[self._degree] = weight
+        # A node of degree d is in the middle of C(d, 2) paths; each that is closed is a corner of a triangle.
         self._weighed = np.cumsum(weight * (self._degree * (self._degree - 1) / 2))
+        # Sampled once for all rounds: a node is grouped in one round at most, whatever later laws ask for.
         self._chance = rng.random(len(weight))
         self._turn = np.searchsorted(np.cumsum(SHARES)[:-1], rng.random(len(weight)), side="right")
 
@@ -102,6 +106,7 @@ class Grouping:
         It is within about ``error`` of each ``aim``, above 0.
         """
         arrays = self._rows.arrays()
+        # A triangle has one corner that both others are ahead of: it is counted there, and only there.
         ahead = paths.ahead_of(arrays).astype(np.float64)
         pairs = np.cumsum(ahead * (ahead - 1) / 2)
         return Standing(
@@ -114,6 +119,7 @@ class Grouping:
         if aim <= 0 or not until[-1]:
             return 0.0
         arrays, share, met, looks = self._rows.arrays(), aim / until[-1], 0, 0
+        # ``met`` deviates by about its root: more paths are needed while that is above the error of the aim.
         while not looks or (looks < MOST_PATHS and met > (error * share * looks) ** 2):
             looks += CHUNK
             met += closed(arrays, until, CHUNK, self._rng)
@@ -147,6 +153,7 @@ class Grouping:
         """
         if need.triangles < 1:
             return products[0], 0
+        # Nodes of other rounds are above any share, so that no law puts them into a group.
         chance = np.where(self._turn == number, self._chance, UNIFORM)
         found = self._divided(self._law(need, told, chance), chance)
         made, product = kernels.filled(self._rows.arrays(), found, products, most, self._rng)
@@ -168,9 +175,11 @@ class Grouping:
 
 def within_circles(rows: Rows) -> Arrays:
     """Return what compiled swaps within circles take. They leave every end in its circle."""
+    # Circles stand in for labels here: one circle is of one label, so that block totals stay as well.
     start, others, back, _, _, *rest = rows.arrays()
     return start, others, back, start[rows.begin], rows.circles, *rest
 
 
 def _part(came: float, asked: float) -> float:
+    # An estimate is noisy, and a graph may be unable to hold more: requests react within bounds.
     return float(np.clip(came / asked, *BROUGHT)) if asked else 1.0

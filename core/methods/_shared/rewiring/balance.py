@@ -47,11 +47,7 @@ def balance(
     proposals: int,
     rng: Generator,
 ) -> tuple[Int, float, int]:
-    """Bring triangles and clustering near their aims.
-
-    Returned are both, and the proposals made. Where clustering is lacking triangles are closed at any node,
-    as those of few edges weigh the most; otherwise at an end of any edge.
-    """
+    """Bring triangles and clustering near their aims. Returned are both, and the proposals made."""
     start, others, back, closed = rows[0], rows[1], rows[2], rows[5]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     x: Int
@@ -61,11 +57,14 @@ def balance(
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
     while made < proposals and miss > NEAR:
+        # Looked at once in as many proposals as there are ends: single moves say nothing of what is in reach.
         if made >= look:
             if miss > STALLED * before:
                 break
             before, look = miss, made + others.size
         lacking = total < wanted
+        # Nodes of few edges weigh the most in clustering: each node alike has a turn; else hubs do, as ends
+        # do.
         if lacking:
             x = np.int64(rng.random() * nodes)
         else:
@@ -74,6 +73,7 @@ def balance(
         mark(start, others, places[0], x)
         visit = min(VISIT, degree_of(start, x))
         made += visit
+        # One draw of the generator for a visit; its choices are hashed from that, which is cheaper.
         seed = np.uint64(rng.integers(0, 2**63))
         for number in range(near(rows, x, visit, pairs, seed)):
             if not linkable(places[0], x, pairs[number, 1]):
@@ -83,12 +83,15 @@ def balance(
             if move[4] < 0:
                 continue
             joins = joined(rows, places, move)
+            # The cheap bound first: what is given up weighs at least as much as the ends of its edges.
             if lacking and weighed(rows, weight, places, move) <= _least(weight, closed, move):
                 continue
             standing = count, target, total, wanted, miss
             count, total, after = _bettered(rows, weight, places, move, joins, standing)
             if after < miss:
                 product, miss = product + shift, after
+        # As many swaps as pairs were tried: what closing put in too much goes before the next node has its
+        # turn.
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
@@ -99,6 +102,7 @@ def balance(
             x = move[0]
             mark(start, others, places[0], x)
             joins = joined(rows, places, move)
+            # Even if a and b shared all that they may, it would be no better: their rows need not be read.
             if _short(count + most_gained(rows, move, joins), target) >= miss:
                 continue
             standing = count, target, total, wanted, miss
@@ -120,6 +124,7 @@ def _bettered(
     """Make a move if both misses together become smaller. Returned are triangles, clustering and the miss."""
     count, target, total, wanted, miss = standing
     more = gained(rows, places, move, joins)
+    # The miss of triangles is a bound of both together: corners need not be weighed.
     if _short(count + more, target) >= miss:
         return count, total, miss
     lost(rows, places, move)

@@ -60,11 +60,15 @@ class ToldClustering:
         The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
         expect, and as the ladder's noise of both signs is. No noise leads to 0 or below so.
         """
+        # Laplace noise of that variance has the scale sqrt(variance / 2); this is one over it.
         rate = math.sqrt(2 / variance)
         steps = np.linspace(-FARTHEST, FARTHEST, STEPS)
         sums = max(own, 1.0) * np.exp(spread * steps)
+        # Normal in the logarithm, Laplace in the sum; constant factors cancel in the median.
         log = -(steps**2) / 2 - rate * np.abs(sums - self.total)
+        # Relative to the likeliest place, so that not all of them underflow to 0.
         likely = np.cumsum(np.exp(log - log.max()))
+        # A node's coefficient is 1 at most, so their sum is no more than the nodes.
         return float(min(sums[np.searchsorted(likely, likely[-1] / 2)], nodes))
 
     def tells(self, variance: float) -> bool:

@@ -37,9 +37,11 @@ def joined(rows: Arrays, places: Places, move: Move) -> Int:
     """Count the triangles of (x, y), and list them."""
     near = places[0]
     _, y, a, b, _, _ = move
+    # The move takes (x, a) and (y, b) away: neither a nor b is a common neighbour of x and y afterwards.
     of_a, of_b = near[a], near[b]
     near[a] = near[b] = 0
     found = _listed(rows, near, y, places[2][0])
+    # x stays marked: its next proposals read the same marks.
     near[b], near[a] = of_b, of_a
     return found
 
@@ -49,6 +51,7 @@ def most_gained(rows: Arrays, move: Move, number: Int) -> Int:
     """Count the triangles that a move gains which joins ``number``, if a and b share all that they may."""
     start, closed = rows[0], rows[5]
     _, _, a, b, place_a, place_b = move
+    # a loses x before it shares anything with b, and b loses y.
     shared = min(degree_of(start, a), degree_of(start, b)) - 1
     most: Int = number + shared - closed[place_a] - closed[place_b]
     return most
@@ -65,6 +68,7 @@ def gained(rows: Arrays, places: Places, move: Move, number: Int) -> Int:
     mark(rows[0], rows[1], far, b)
     if marked(far, a):
         return IMPOSSIBLE
+    # x leaves a's row and y leaves b's: neither closes a triangle with the new edge (a, b).
     far[x] = far[y] = 0
     more: Int = number + _listed(rows, far, a, places[2][1]) - closed[place_a] - closed[place_b]
     return more
@@ -111,6 +115,8 @@ def _listed(rows: Arrays, marks: np.ndarray, v: Int, entries: np.ndarray) -> Int
     """List the entries of v's neighbours that are marked; how many there are."""
     others, stamp = rows[1], marks[-1]
     size = np.uint64(0)
+    # Unsigned, so that compiled code tests no index for being negative. Every entry is written and the size
+    # grows if it is marked: a branch would be mispredicted as often as not.
     for j in range(np.uint64(rows[0][v]), np.uint64(rows[0][v + 1])):
         entries[size + np.uint64(1)] = j
         size += np.uint64(marks[np.uint32(others[j])] == stamp)
@@ -124,6 +130,7 @@ def exchange(rows: Arrays, places: Places, move: Move) -> None:
     others, back, closed = rows[1], rows[2], rows[5]
     x, y, a, b, place_a, place_b = move
     near, _, lists, spots = places
+    # Before the ends move, as what is listed are entries of the rows as they are.
     _stand(rows, x, spots)
     _count(rows, spots, lists[0], 1)
     _count(rows, spots, lists[3], -1)
@@ -133,6 +140,7 @@ def exchange(rows: Arrays, places: Places, move: Move) -> None:
     back_a, back_b = back[place_a], back[place_b]
     others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
+    # x's marks follow, as its next proposals use them.
     near[a], near[y] = 0, near[-1]
     closed[place_a] = closed[place_b] = lists[0][0]
     closed[back_a] = closed[back_b] = lists[1][0]

@@ -56,6 +56,8 @@ def divided(
                 continue
             members[size], wanted = v, links[degree]
             size += 1
+            # Nodes come by falling degree, so the last wants fewest; (s - 1) * density are the edges of each
+            # of s.
             if size - begin[groups] >= wanted / density + 1:
                 groups, size = _ended(begin, odds, groups, size, wanted)
         groups, size = _ended(begin, odds, groups, size, wanted)
@@ -84,6 +86,7 @@ def by_degree(
     """
     triangles, total, edges = 0.0, 0.0, 0.0
     size, heavy = 0.0, 0.0
+    # As :func:`divided` goes, but in expected numbers: the law is fitted without making any group.
     for degree in range(nodes.size - 1, 1, -1):
         left, wanted = nodes[degree] * share[degree], links[degree]
         full = max(math.ceil(wanted / density + 1), LEAST_GROUP)
@@ -91,6 +94,7 @@ def by_degree(
             if size == 0 and left >= full:
                 groups = math.floor(left / full)
                 taken, size = groups * full, np.float64(full)
+            # What is left of a degree begins the next group, which lower degrees fill up.
             else:
                 groups, taken = 1.0, min(left, max(full - size, 0.0))
                 size += taken
@@ -99,7 +103,9 @@ def by_degree(
             if size < full:
                 break
             odds = min(1.0, wanted / (size - 1))
+            # A node's C(size - 1, 2) pairs, each closed if all three links are there.
             at_each = (size - 1) * (size - 2) / 2 * odds**3
+            # A third, as every triangle is counted at three corners.
             triangles += groups * size * at_each / 3
             total += at_each * heavy
             edges += groups * size * (size - 1) / 2 * odds
@@ -145,6 +151,7 @@ def filled(
             mark(start, others, marks, x)
             for j in range(i + 1, begin[g + 1]):
                 y = np.int64(members[j])
+                # Independent of what was put in before, but for links that are there already.
                 if rng.random() >= odds[g] or marked(marks, y):
                     continue
                 place_a, place_b = _given_up(rows, x, y, (product, aim, band, steer), rng)
@@ -153,6 +160,7 @@ def filled(
                 a, b = np.int64(others[place_a]), np.int64(others[place_b])
                 product += _shift(start, x, y, a, b)
                 _linked_across(others, back, x, y, place_a, place_b)
+                # Both are entries of (x, y) now. (a, b) is of no group: it may be given up for another edge.
                 closed[place_a] = closed[place_b] = 1
                 marks[a], marks[y] = 0, marks[-1]
                 made += 1
@@ -171,16 +179,19 @@ def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Gen
     (product, aim, band, steer), gained, made = products, 0, 0
     while made < tries and gained < wanted:
         made += 1
+        # By the ends of edges, so that hubs gather as many edges as they have.
         place_a = np.int64(rng.random() * others.size)
         x, a = np.int64(others[back[place_a]]), np.int64(others[place_a])
         circle, theirs = circles[x], circles[a]
         if circle == theirs:
             continue
         low, high = start[begin[circle]], start[begin[circle + 1]]
+        # The owner of a random entry of x's circle: a node in proportion to its degree.
         y = np.int64(others[back[low + np.int64(rng.random() * (high - low))]])
         if x == y or linked(start, others, x, y):
             continue
         place_b, degree = np.int64(-1), degree_of(start, y)
+        # A whole stretch of y's row from a random place on: one draw serves all that are looked at.
         at = np.int64(rng.random() * degree)
         for _ in range(min(degree, SCANNED)):
             at = np.int64(at + 1 if at + 1 < degree else 0)
@@ -188,6 +199,8 @@ def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Gen
             together = circles[b] == theirs
             if b == a or circles[b] == circle or (place_b >= 0 and not together):
                 continue
+            # x and y are of one label L: {L, a} and {L, b} become {L, L} and {a, b}. Totals stay if a or b is
+            # of L.
             if labels[a] != labels[x] and labels[b] != labels[x]:
                 continue
             if steer and _astray(product, _shift(start, x, y, a, b), aim, band):
@@ -207,6 +220,7 @@ def gathered(rows: Arrays, products: Products, wanted: int, tries: int, rng: Gen
 @kernel(inline="always")
 def _shift(start: np.ndarray, x: Int, y: Int, a: Int, b: Int) -> int:
     """What the product sum gains where (x, a) and (y, b) become (x, y) and (a, b)."""
+    # d_x d_y + d_a d_b - d_x d_a - d_y d_b, factored.
     return (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
 
 
@@ -247,10 +261,12 @@ def _given_up(rows: Arrays, x: Int, y: Int, products: Products, rng: Generator) 
             b = np.int64(others[place_b])
             together = circles[a] == circles[b] and circles[a] != circles[x]
             worth = 1 + 2 * together
+            # No better than the best even if it is steered well: what costs more to check is not.
             if worth + 1 <= best or closed[place_b] or a == b:
                 continue
             if not steer or not _astray(product, _shift(start, x, y, a, b), aim, band):
                 worth += 1
+            # Block totals stay only if a or b is of x's label, see :func:`gathered`.
             if worth <= best or (labels[a] != labels[x] and labels[b] != labels[x]):
                 continue
             if linked(start, others, a, b):

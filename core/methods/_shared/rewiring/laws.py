@@ -32,10 +32,14 @@ def law_of(degrees: np.ndarray, log_scale: float, slope: float) -> Law:
     node with k of its d edges in a group of density r closes r k (k - r) / 2 of its C(d, 2) paths.
     """
     degree = np.maximum(degrees, 2).astype(np.float64)
+    # No more than what MOST_INSIDE of a node's edges would close: about r (k / d)^2 of its paths.
     wanted = np.minimum(np.exp(log_scale - slope * np.log(degree)), DENSITY * MOST_INSIDE**2)
     least = np.clip(MOST_INSIDE * degree, 2, FEWEST_INSIDE)
+    # That law solved for k; too few edges would make groups smaller than any triangle.
     inside = np.maximum(degree * np.sqrt(wanted / DENSITY), least)
+    # The coefficient that so many edges really bring: r k (k - r) / 2 over C(d, 2).
     grouped = DENSITY * inside * (inside - DENSITY) / (degree * (degree - 1))
+    # Where a group would close more than wanted, a node is in one only with the chance that is left.
     share = np.where(degrees >= 2, wanted / np.maximum(grouped, wanted), 0)
     return inside, share
 
@@ -59,12 +63,15 @@ def fitted_law(
     """
     degrees = np.arange(len(nodes))
 
+    # At a given slope the scale decides the triangles, which grow with it.
     def scale(slope: float) -> float:
         def miss(log: float) -> float:
             return brought(law_of(degrees, log, slope), nodes, weight, circles)[0] - triangles
 
         return _root(miss, *LOG_SCALES)
 
+    # Of these laws, all with the right triangles, steeper ones have them at nodes of few edges, whose corners
+    # weigh more: it rises, so that a root is the only one.
     def miss(slope: float) -> float:
         law = law_of(degrees, scale(slope), slope)
         return brought(law, nodes, weight, circles)[1] - float(clustering or 0)
@@ -80,6 +87,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a rising function is 0; the nearer end where it is nowhere."""
     if function(low) >= 0:
         return low
+    # Out of reach: the nearer end leaves as little as can be.
     if function(high) <= 0:
         return high
     return float(_brentq(function, low, high, xtol=PRECISION))

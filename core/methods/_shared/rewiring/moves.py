@@ -51,16 +51,21 @@ def shift_product(
     while made < proposals and abs(product - aim) > band:
         made += 1
         one = int(rng.random() * ends)
+        # The owner of an entry is what its other entry holds: rows need no list of owners.
         x, a = others[back[one]], others[one]
         label = labels[x]
+        # Entries stand by the label of their owner, so that a partner of equal label needs no search.
         two = first[label] + int(rng.random() * (first[label + 1] - first[label]))
         y, b = others[back[two]], others[two]
+        # ``kept``: edges that were put into groups stay.
         if x in (y, b) or a in (y, b) or (kept.size and (kept[one] or kept[two])):
             continue
+        # d_x d_b + d_y d_a - d_x d_a - d_y d_b, factored.
         shift = degree_of(start, x) - degree_of(start, y)
         shift *= degree_of(start, b) - degree_of(start, a)
         if abs(product + shift - aim) >= abs(product - aim):
             continue
+        # Last, as it reads rows: most proposals are refused for less.
         if linked(start, others, x, b) or linked(start, others, y, a):
             continue
         back_a, back_b = back[one], back[two]
@@ -96,12 +101,15 @@ def close_triangles(
     begun, limit = total - slope * count, max(slope, TINY)
     while made < proposals and count < target:
         made += 1
+        # Above the straight line from where both stood to both aims.
         ahead = wanted >= 0 and (slope <= 0 or total > begun + slope * count)
         heaviest, looks = (limit, AHEAD) if ahead else (np.inf, ALONE)
         if wanted >= 0 and not ahead:
             looks = LAGGING
             heaviest = HEAVY * slope * 2.0 ** (made / (PATIENCE * others.size))
         x = np.int64(rng.random() * nodes)
+        # Triangles at x weigh three times x's weight if its neighbours are like it: heavy ones would be
+        # refused.
         for _ in range(PICKS if ahead else 0):
             if 3 * weight[x] <= limit:
                 break
@@ -116,11 +124,13 @@ def close_triangles(
         for number in range(near(rows, x, visit, pairs, seed)):
             if not linkable(places[0], x, pairs[number, 1]):
                 continue
+            # Numbers below ``visit`` chose the pairs in :func:`near`: the same words must not choose twice.
             steered, own = (product, aim, band, steer), scattered(seed, visit + number)
             move, shift = closing(rows, weight, x, pairs[number], looks, heaviest, steered, own)
             if move[4] < 0:
                 continue
             joins = joined(rows, places, move)
+            # The best case first: most proposals end here, without b's row being read.
             if most_gained(rows, move, joins) < 0:
                 continue
             more = gained(rows, places, move, joins)
@@ -132,6 +142,7 @@ def close_triangles(
             met = True
             count, total, product = count + more, total + gain, product + shift
         if ahead:
+            # Eased while nothing light enough is met, else it would wait for ever; then tightened again.
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
 
@@ -150,6 +161,7 @@ def near(rows: Arrays, x: Int, tries: int, pairs: np.ndarray, seed: np.uint64) -
     large = degree >= hub
     for number in range(tries):
         drawn = scattered(seed, number)
+        # One word for both: its high half chooses v, its low half y.
         v = others[start[x] + _place(drawn >> HALF, degree)]
         y = others[start[v] + _place(drawn, degree_of(start, v))]
         if low <= y < high or (large and labels[y] == labels[x] and degree_of(start, y) >= hub):
@@ -179,6 +191,7 @@ def scattered(seed: np.uint64, number: Int) -> np.uint64:
 @kernel(inline="always")
 def _place(word: np.uint64, size: Int) -> Int:
     """Choose one of 0 to size - 1 by the low half of a random word."""
+    # A product and a shift in place of a remainder: faster, with a bias below size / 2^32.
     return np.int64(((word & LOW) * np.uint64(size)) >> HALF)
 
 
@@ -211,8 +224,10 @@ def closing(
         return nothing
     place_a = _poorest(start, others, closed, x, looks[0], by_number, seed)
     a = others[place_a]
+    # Without (x, v) the triangle x, v, y is not closed.
     if a == v:
         return nothing
+    # Half of the shift d_x d_y + d_a d_b - d_x d_a - d_y d_b = (d_x - d_b)(d_y - d_a).
     grows = degree_of(start, y) - degree_of(start, a)
     best, best_b, best_shift, best_room = -1, -1, 0, 1
     for number in range(looks[1]):
@@ -220,12 +235,16 @@ def closing(
         b = others[place]
         if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
+        # How many triangles an edge may be in at most: as many as its end of fewer edges has others.
         room = 1 if by_number else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
+        # Shares compared by cross-multiplication, in whole numbers.
         if best >= 0 and closed[place] * best_room >= closed[best] * room:
             continue
         shift = (degree - degree_of(start, b)) * grows
+        # Within the band, or strictly nearer to the aim.
         if not steer or abs(product + shift - aim) <= max(band, abs(product - aim) - 1):
             best, best_b, best_shift, best_room = place, b, shift, room
+            # None is in fewer triangles than none.
             if not closed[place]:
                 break
     if best >= 0:
@@ -258,6 +277,7 @@ def open_triangles(
         x = move[0]
         mark(start, others, places[0], x)
         gain = gained(rows, places, move, joined(rows, places, move))
+        # No farther below the target than it is above now.
         if gain < 0 and count + gain >= 2 * target - count:
             lost(rows, places, move)
             exchange(rows, places, move)
@@ -280,6 +300,7 @@ def swapping(rows: Arrays, products: Products, rng: Generator) -> tuple[Move, in
     two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
     b, y = np.int64(others[back[two]]), np.int64(others[two])
     nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), 0
+    # Edges in no triangle have none to lose.
     if not closed[place_a] + closed[two]:
         return nothing
     if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
@@ -308,6 +329,7 @@ def _poorest(
     best: Int = start[v] + _place(scattered(seed, 0), degree)
     room = 0
     for number in range(1, looks):
+        # None is in fewer.
         if not closed[best]:
             break
         if not room and not by_number:

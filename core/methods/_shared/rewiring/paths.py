@@ -41,8 +41,10 @@ def closed_ahead(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) ->
     start, others = rows[0], rows[1]
     ends, met, v = np.empty(1, np.int32), 0, 0
     for look in range(looks):
+        # Shares rise with ``look``, so that the search goes on from v and all of it is linear.
         v = _at(until, v, (look + rng.random()) / looks)
         if ends.size < degree_of(start, v):
+            # Twice as much as is needed: few hubs would else make it grow at each of them.
             ends = np.empty(2 * degree_of(start, v), np.int32)
         size = 0
         for i in range(start[v], start[v + 1]):
@@ -59,6 +61,7 @@ def closed_around(rows: Arrays, until: np.ndarray, looks: int, rng: Generator) -
     start, others = rows[0], rows[1]
     met, v = 0, 0
     for look in range(looks):
+        # As in :func:`closed_ahead`: evenly spaced shares, read in one pass.
         v = _at(until, v, (look + rng.random()) / looks)
         met += _closed(start, others, others, start[v], degree_of(start, v), rng)
     return met
@@ -85,6 +88,7 @@ def _closed(
     """Whether two random nodes of ``ends[first : first + size]`` are linked."""
     if size < 2:
         return False
+    # Two different places, each pair equally likely: the last place stands in for a repetition.
     one, two = np.int64(rng.random() * size), np.int64(rng.random() * (size - 1))
     if two == one:
         two = np.int64(size - 1)

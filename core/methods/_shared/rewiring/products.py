@@ -27,9 +27,13 @@ def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, 
     the squares of the noisy degrees, less the noise's variance. ``degree`` and ``product``: nano-epsilon.
     """
     edges, nodes = max(float(edges), 1.0), len(noisy)
+    # A noisy square is too large by the variance of the noise, 2 (2 / epsilon)^2, on the mean.
     squares = float((noisy.astype(np.float64) ** 2).sum()) - nodes * 2 * (2 * NANO / degree) ** 2
+    # A random end of an edge has degree d in proportion to d.
     mean = max(squares, 0.0) / max(float(noisy.sum()), 1.0)
     high, low = caps(noisy)
+    # The sum's noise has the scale high * low / epsilon; a Laplace law's deviation is sqrt(2) times its
+    # scale.
     spread = math.sqrt(2) * high * low * NANO / product / edges
     return np.array([total / edges - mean**2, spread])
 
@@ -57,11 +61,16 @@ def product_goal(
     """
     degree = degrees_in(keys, nodes).astype(np.float64)
     edges, ends = len(keys), 2.0 * len(keys)
+    # Over ends of edges, where degree d counts d times.
     mean, variance = (degree**2).sum() / ends, (degree**3).sum() / ends
     variance = max(variance - mean**2, 0.0)
     own = products_in(keys, degree) / edges - mean**2
+    # Assortativity is the covariance over the variance.
     known = (model_spread * variance) ** 2
+    # By precision: of two estimates each counts by the other's variance.
     weight = known / max(known + spread**2, np.finfo(float).tiny)
+    # A covariance is never more than the variance, whatever noise says.
     wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own
     aim = max(mean**2 + wanted, LEAST_KEPT * (mean**2 + own))
+    # The deviation of the weighted mean: sqrt(weight) * spread = 1 / sqrt(1 / known + 1 / spread^2).
     return int(edges * aim), math.sqrt(weight) * spread / max(aim, np.finfo(float).tiny)

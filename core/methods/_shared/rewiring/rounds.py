@@ -36,6 +36,7 @@ class Rounds:
     def __init__(self, rows: Rows, triangles: int, told: ToldClustering | None, rng: Rng) -> None:
         weight = np.zeros(len(rows.labels)) if told is None else told.weights(np.diff(rows.start))
         self._rows, self._told, self._rng = rows, told, rng
+        # Noise may lead below 0, and no graph does.
         self._aim = Standing(triangles, 0.0 if told is None else max(told.total, 0.0))
         self._grouping = Grouping(rows, weight, rng)
 
@@ -63,12 +64,16 @@ class Rounds:
         if self._enough(now):
             return product, 0, False
         if told is not None:
+            # What it would be if what is missing came by the usual law: the prior that noise is weighed
+            # against.
             own = now.clustering + self._usual(now)[0]
             variance = told.variance_at_hubs(self._rows)
             self._aim = Standing(self._aim.triangles, told.aim(own, CLOSED, variance, len(self._rows.labels)))
         first, parts, asked = now, Standing(1.0, 1.0), Standing(0.0, 0.0)
         for number in range(len(SHARES)):
+            # Of what is missing, this round's share among those that are left.
             part = min(1.0, AHEAD * SHARES[number] / sum(SHARES[number:]))
+            # Groups bring more or less than the law says: what is requested is divided by what came so far.
             need = now.towards(self._aim, part).over(parts)
             asked = asked.plus(need)
             product, made = self._grouping.add(

@@ -78,6 +78,7 @@ class Rows:
         ``falling``: in each circle nodes stand by falling degree.
         """
         _, compact = np.unique(labels, return_inverse=True)
+        # A circle's number holds its label, so that one sort puts labels and their circles together.
         mixed = compact * circles
         if rng is not None and circles > 1:
             mixed += rng.integers(0, circles, nodes)
@@ -140,6 +141,7 @@ class Rows:
 
     def product_sum(self) -> int:
         """The sum over edges of degree times degree."""
+        # Each edge is in the rows of both its ends.
         return int(_products(self.start, self.others)) // 2
 
     def keys(self) -> np.ndarray:
@@ -180,6 +182,7 @@ def _keys(start: np.ndarray, others: np.ndarray, names: np.ndarray) -> np.ndarra
     keys, size = np.empty(others.size // 2, np.uint64), 0
     for v in range(start.size - 1):
         for i in range(start[v], start[v + 1]):
+            # Each edge once, from its end of lower place.
             if v < others[i]:
                 keys[size] = np.uint64(key_of(names[v], names[others[i]], names.size))
                 size += 1
@@ -195,6 +198,7 @@ def _filed(start: np.ndarray, keys: np.ndarray, place: np.ndarray) -> tuple[np.n
     for key in keys:
         low = key // nodes
         u, v = place[low], place[key - low * nodes]
+        # Each end's next free place; both are known here, so that no search for ``back`` is needed later.
         at_u, at_v = free[u], free[v]
         free[u] += 1
         free[v] += 1
@@ -213,6 +217,8 @@ def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.nd
     for u in range(nodes):
         for i in range(start[u], start[u + 1]):
             v = others[i]
+            # By degree, so that no node has more than sqrt(2 m) later neighbours: that bounds the time by
+            # m^1.5.
             more = degree_of(start, v) - degree_of(start, u)
             if more > 0 or (more == 0 and v > u):
                 later[size] = i
@@ -221,6 +227,7 @@ def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.nd
     at = np.full(nodes, -1, np.int32)
     for u in range(nodes):
         for k in range(begin[u], begin[u + 1]):
+            # Neighbours of u by number: common ones of u and v are met in one pass over v's row.
             at[others[later[k]]] = later[k]
         for k in range(begin[u], begin[u + 1]):
             v = others[later[k]]
@@ -228,9 +235,11 @@ def _count(start: np.ndarray, others: np.ndarray, back: np.ndarray, found: np.nd
                 i = at[others[later[s]]]
                 if i >= 0:
                     total += 1
+                    # Three edges, each with an entry in either end's row.
                     for entry in (i, later[k], later[s]):
                         found[entry] += 1
                         found[back[entry]] += 1
+        # Only what was set is cleared: the whole array would cost O(n) for each node.
         for k in range(begin[u], begin[u + 1]):
             at[others[later[k]]] = -1
     return total
@@ -245,6 +254,7 @@ def degree_of(start: np.ndarray, v: Int) -> int:
 @kernel
 def linked(start: np.ndarray, others: np.ndarray, u: Int, v: Int) -> bool:
     """Tell whether u and v are linked, by the shorter row."""
+    # A hub's row is long: the other end's says the same.
     if degree_of(start, u) > degree_of(start, v):
         u, v = v, u
     for i in range(start[u], start[u + 1]):  # noqa: SIM110 (compiled)
@@ -267,6 +277,7 @@ def mark(start: np.ndarray, others: np.ndarray, marks: np.ndarray, v: Int) -> No
 
     ``marks`` (n + 1,): a node is marked where it has what the last has, which grows each time.
     """
+    # A new stamp unmarks all others at once: clearing would cost O(n).
     stamp = marks[-1] = marks[-1] + 1
     for j in range(np.uint64(start[v]), np.uint64(start[v + 1])):
         marks[np.uint32(others[j])] = stamp

@@ -76,6 +76,7 @@ def proposals_for(edges: int, per_end: float) -> int:
     of edges: beyond FULL_ENDS, proposals grow with the square root.
     """
     ends = 2 * max(edges, 0)
+    # The smaller of both: up to FULL_ENDS each end has its full number.
     return int(per_end * min(ends, math.sqrt(ends * FULL_ENDS)))
 
 
@@ -117,6 +118,7 @@ def rewired(
         if groups is not None:
             product, made = groups.steer((product, aim, band, steer), min(most, left))
         else:
+            # Edges were gathered into circles: swaps must leave them there.
             arrays = rows.arrays() if targets.clustering is None else within_circles(rows)
             product, made = moves.shift_product(arrays, product, aim, band, most, rng)
         left -= made
@@ -136,6 +138,7 @@ def rewired(
     if told is not None:
         _balanced(rows, now, targets, told, products, left, rng)
     elif now < targets.triangles:
+        # Corners weigh nothing where clustering is not aimed at: all triangles are alike.
         nothing = np.zeros(nodes)
         moves.close_triangles(
             rows.arrays(), nothing, (now, targets.triangles), (0.0, UNKNOWN), products, left, rng
@@ -147,6 +150,7 @@ def rewired(
 
 def _circles(nodes: int, edges: int, labels: int) -> int:
     """How many circles each label is divided into."""
+    # Circles with too few nodes have too few pairs to close: some triangles would stay out of reach.
     room = max(LEAST_CIRCLE, ROOM * 2 * edges / nodes)
     return max(1, round(min(CIRCLES, nodes / room) / labels))
 
@@ -154,6 +158,7 @@ def _circles(nodes: int, edges: int, labels: int) -> int:
 def _gathered(rows: Rows, triangles: int, product: int, rng: Rng) -> tuple[int, int]:
     """Gather edges into circles; return product sum and tries. Degrees and block totals stay."""
     degree = np.diff(rows.start).astype(np.float64)
+    # Transitivity at the aim: three corners a triangle, over the paths of length two.
     closed = 6 * max(triangles, 0) / max(float((degree * (degree - 1)).sum()), 1.0)
     wanted = int(min(GATHERED * closed, MOST_GATHERED) * len(rows.others) / 2)
     return grouping.gathered(rows.arrays(), (product, 0, 0, False), wanted, CHANCES * wanted, rng)
@@ -170,10 +175,12 @@ def _balanced(
 ) -> None:
     """Triangles and clustering of ``rows`` are near their aims, or the proposals are used up."""
     weight, most = told.weights(np.diff(rows.start)), max(targets.triangles, 0)
+    # Nearly there is enough: the last of them are closed with clustering in view.
     first, last, made, spread = int(NEARLY * most), int(most / NEARLY), 0, CLOSED
     if now < first:
         own = rows.weighed(weight)
         steered = told.total if told.tells(told.variance_of(rows)) else UNKNOWN
+        # If half of the proposals do not close enough, the rest may, as long as clustering is not what lags.
         for most_made in (int(TURN * left), left):
             now, own, product, more = close_triangles(
                 rows.arrays(), weight, (now, first), (own, steered), products, most_made - made, rng

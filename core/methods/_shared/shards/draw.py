@@ -27,6 +27,7 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
     if not len(law.order):
         return
     total = int(law.cumulative[-1])
+    # About as many places as nodes: a look-up then begins next to where it ends.
     shift = max(0, total.bit_length() - min(GUIDE_BITS, len(law.order).bit_length() + 1))
     table = law.order, law.cumulative, guide_of(law.cumulative, shift), shift
     for number in numbers:
@@ -42,6 +43,8 @@ def strips(law: StripLaw, numbers: Iterable[int]) -> Iterator[tuple[np.ndarray, 
         if law.targets:
             target -= law.nodes
             if not law.loops:
+                # Strips drop loops by number; of two sides a node has two numbers, so that its loops are
+                # dropped here.
                 kept = source != target
                 source, target = source[kept], target[kept]
         yield source, target

@@ -43,6 +43,7 @@ def _place(cumulative: np.ndarray, guide: np.ndarray, shift: int, value: Int) ->
 def high_low(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Multiply two 64-bit numbers: the upper and the lower 64 bits of the product."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
+    # By halves of 32 bits: compiled code has no product of 128.
     low = a_low * b_low
     middle = a_high * b_low + (low >> _HALF)
     other = a_low * b_high + (middle & _LOW)
@@ -60,6 +61,7 @@ def _below(words: np.ndarray, used: int, span: int) -> np.int64:
     size = np.uint64(span)
     high, low = high_low(words[used], size)
     if low < size:
+        # 2^64 mod size: without it some results would have a word more than others.
         reject = (np.uint64(0) - size) % size
         while low < reject and words[-1] > np.uint64(1):
             high, low = high_low(words[-np.int64(words[-1])], size)
@@ -98,6 +100,8 @@ def strip(
         span = cumulative[stop[i]] - base
         for j in range(groups):
             for _ in range(copies[i, j]):
+                # First ends are only counted by row: second ends are sampled row by row, so that pairs come
+                # sorted.
                 place = _place(cumulative, guide, shift, base + _below(words, used, span))
                 used += 1
                 tally[order[place] - low, j] += 1
@@ -111,6 +115,8 @@ def strip(
                 for _ in range(tally[row, j]):
                     v = order[_place(cumulative, guide, shift, base + _below(words, used, span))]
                     used += 1
+                    # The pair of a larger end with this one is sampled from both rows: kept from one; loops
+                    # go too.
                     if v > row + low:
                         target[count] = v
                         count += 1
@@ -123,6 +129,7 @@ def strip(
 @kernel
 def _distinct(values: np.ndarray, begin: int, end: int) -> int:
     """Sort this stretch, and keep each value once; return where it ends then."""
+    # Numba's sort costs more than it saves on a few values, and nearly all rows have few.
     if end - begin <= FEW:
         for i in range(begin + 1, end):
             value = values[i]

@@ -167,6 +167,7 @@ def strip_law(
         axis=1,
     ).astype(np.int64)
     reached = cumulative[first].astype(np.float64)
+    # Nodes of the strip count among those to come: pairs the wrong way round are dropped when sampled.
     own, onward = np.diff(reached, axis=0), reached[-1] - reached[:-1]
     means = own[:, :, None] * onward[:, None, :] * _rates(weights, labels, blocks, groups)
     copies = rng.poisson(means)
@@ -202,6 +203,7 @@ def sided_law(
     first[:, 0], first[-1, 1] = np.searchsorted(order[:own], bounds), len(order)
     of_strip = np.diff(cumulative[first[:, 0]]).astype(np.float64)
     total = float(cumulative[own]), float(cumulative[-1] - cumulative[own])
+    # A source's mass with itself goes to the other pairs.
     pairs = total[0] * total[1] - (0 if loops else float(sources.astype(np.float64) @ targets))
     means = np.zeros((len(of_strip), 2, 2))
     means[:, 0, 1] = of_strip * total[1] * (edges / pairs if pairs > 0.5 else 0)
@@ -215,6 +217,7 @@ def _rates(weights: np.ndarray, labels: np.ndarray, blocks: Blocks, groups: int)
     squares = np.bincount(labels, weights=weights * weights, minlength=groups)
     inside = blocks.row == blocks.column
     both = total[blocks.row] * total[blocks.column]
+    # Of different nodes: squares are loops.
     pairs = np.where(inside, (both - squares[blocks.row]) / 2, both)
     rates = np.zeros((groups, groups))
     rates[blocks.row, blocks.column] = np.divide(

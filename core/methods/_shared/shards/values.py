@@ -55,6 +55,7 @@ class ValueLaw:
         of_pair = self.pairs[self.periods[step or 0]]
         chosen = bins_of_edges((source, target), self.rows, self.places, self.classes, of_pair, words[0])
         order, until, start, size = self._inside
+        # The upper half chooses the fine bin, the lower one a place inside it: one word for both.
         high, low = words[1] >> np.uint64(32), words[1] & np.uint64(2**32 - 1)
         inside = start[chosen] + (high * size[chosen] >> np.uint64(32))
         fine = order[np.searchsorted(until, inside, side="right")]
@@ -112,6 +113,7 @@ def load_values(path: Path) -> ValueLaw:
 def whole_factors(factors: np.ndarray, most: int) -> np.ndarray:
     """Turn each row's factors into whole numbers, the largest ``most``; one at least, but of factors of 0."""
     largest = factors.max(axis=1, keepdims=True)
+    # Rounding must not make possible what is impossible, nor the other way round.
     found = np.rint(np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0) * most)
     return np.where(factors > 0, np.maximum(found, 1), 0).astype(np.uint32)
 

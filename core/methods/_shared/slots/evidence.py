@@ -33,6 +33,7 @@ PURPOSE = "evidence"
 
 def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
     """Compute the expected number of flipped absent slots, rounded up. Public facts only."""
+    # A unit may change as many slots as the multiplicity says: each answers with that part of epsilon.
     flips = Flips.symmetric(nano_epsilon // multiplicity)
     return -(-shape.slots * flips.add // WORD)
 
@@ -52,6 +53,7 @@ def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) ->
             "prf_key": response.prf_key,
             "flips": flips_column(response.flips),
         }
+    # The parts of all slots that one unit may change sum to no more than ``nano_epsilon``.
     flips = Flips.symmetric(nano_epsilon // cell.multiplicity)
     source, target = cell.randomised_response(nano_epsilon=nano_epsilon, purpose=PURPOSE, flips=flips)
     return {"y": source * cell.shape.target_count + target, "flips": flips_column(flips)}
@@ -78,6 +80,7 @@ def log_likelihood_ratio(flips: Flips) -> float:
     ln(p_drop / (1 - p_add)). Symmetric flips at epsilon: 2 epsilon.
     """
     add, drop = flips.add / WORD, flips.drop / WORD
+    # log1p, as a probability may be too small to change 1 when it is taken from it.
     return math.log1p(-drop) - math.log(add) + math.log1p(-add) - math.log(drop)
 
 

@@ -55,6 +55,7 @@ def rewired(
     O(proposals + keys); a map of the slots or a table of the keys.
     """
     keys = np.asarray(keys, dtype=np.int64)
+    # One edge has no other to exchange ends with.
     if len(keys) < 2 or proposals < 1:
         return np.sort(keys)
     lazy = len(columns.get("prf_key", _NONE)) > 0  # a stored cell may hold columns of other cells, empty
@@ -66,10 +67,12 @@ def rewired(
     dense = total <= max(MAP_SLOTS, MAP_SLOTS_PER_KEY * paid)
     # Lazy evidence holds a paid-for number of keys: those beyond the true edges lie behind the last slot.
     known = slots.map_of(total + lazy * len(marked)) if dense else slots.table_for(held + len(marked))
+    # A taken slot counts as occupied, so that no edge moves there; no edge ever leaves it.
     for group, bit in ((keys, slots.OCCUPIED), (taken, slots.OCCUPIED), (marked, slots.MARKED)):
         slots.tell(known, dense, group, bit)
     evidence = (lazy, _prf_key(columns), np.uint64(0 if flips is None else flips.add))
     first, second = np.divmod(keys, shape.target_count)
+    # The answer for each edge is kept in it: a proposal then looks up only the two new slots.
     edges = swaps.pack(first, second, shape.target_count, known, dense, *evidence)
     left, right = (np.empty((0, 0)), np.empty((0, 0))) if score is None else score
     swaps.run(

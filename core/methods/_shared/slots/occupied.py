@@ -26,6 +26,7 @@ def map_of(slots: int) -> np.ndarray:
 
 def table_for(most: int) -> np.ndarray:
     """Make an empty table for at most ``most`` slots."""
+    # At most half full, so that a look takes about two probes; never empty, as the mask needs a size.
     return np.full(2 ** max(2, (2 * most - 1).bit_length()), EMPTY, dtype=np.int64)
 
 
@@ -34,6 +35,7 @@ def tell(known: np.ndarray, dense: bool, slots: np.ndarray, bit: int) -> None:
     """Note ``bit`` of every one of ``slots``."""
     for slot in slots:
         if dense:
+            # Four slots in each byte: two bits each, the lowest first.
             known[slot >> 2] |= bit << ((slot & 3) * 2)
         else:
             _add(known, slot, bit)
@@ -68,6 +70,7 @@ def leave(known: np.ndarray, dense: bool, slot: Int) -> None:
 
 @kernel(inline="always")
 def _home(known: np.ndarray, slot: Int) -> np.int64:
+    # The middle bits of the product: its lowest ones depend on few bits of the slot.
     return np.int64((np.uint64(slot) * _MULTIPLIER) >> _SHIFT) & (known.size - 1)
 
 
@@ -90,6 +93,7 @@ def _add(known: np.ndarray, slot: Int, bit: int) -> None:
 def _vacate(known: np.ndarray, slot: Int) -> None:
     mask = known.size - 1
     gap = _place(known, slot)
+    # What the evidence says of the slot stays: only its edge is gone.
     if known[gap] & MARKED:
         known[gap] &= ~OCCUPIED
         return

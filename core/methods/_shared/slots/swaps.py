@@ -70,10 +70,13 @@ def run(
     log likelihood ratio of one answer. ``left[u] @ right[v]`` is added to the log odds of the slot (u, v).
     """
     count, scored = edges.size, left.shape[1] > 0
+    # exp(-ratio * answers lost), once: the loop would compute it for each proposal.
     chance = np.array([math.exp(-ratio * lost) for lost in range(4)])
     for proposal in range(proposals):
         x = rng.random()
         if count < _ONE_DRAW:
+            # One draw has 53 bits: 24 for each edge and the rest for a coin. The choice is not quite even,
+            # but a proposal and its reverse name the same two places, and Metropolis asks for no more.
             x *= 2.0 ** (2 * _BITS)
             word = np.int64(x)
             i = ((word >> _BITS) * count) >> _BITS
@@ -96,9 +99,11 @@ def run(
         one, two = edges[i], edges[j]
         u, v = one >> _FIRST, (one >> _SECOND) & _ENDS
         a, b = two >> _FIRST, (two >> _SECOND) & _ENDS
+        # An undirected edge has two ways round; either is as likely, so that all swaps can be reached.
         if undirected and rest < 0.5:
             a, b = b, a
         # (u, v) and (a, b) would become (u, b) and (a, v)
+        # With an end in common nothing would change; or a loop would come about.
         if u == a or v == b or (homogeneous and (u == b or a == v)):
             continue
         mine = _slot(u, b, targets, undirected)
@@ -108,6 +113,7 @@ def run(
             continue
         first = _answer(at_mine, u, b, undirected, lazy, prf_key, threshold)
         second = _answer(at_theirs, a, v, undirected, lazy, prf_key, threshold)
+        # The lowest bit of an edge is its own answer.
         gain = first + second - (one & 1) - (two & 1)
         if scored:
             more = _score(left, right, u, b, undirected) + _score(left, right, a, v, undirected)
@@ -115,8 +121,10 @@ def run(
             more += ratio * gain
             if more < 0 and rng.random() >= math.exp(more):
                 continue
+        # Metropolis: accepted with probability min(1, exp(ratio * gain)).
         elif gain < 0 and rng.random() >= chance[-gain]:
             continue
+        # Out before in, so that the table never holds more than it was made for.
         leave(known, dense, _slot(u, v, targets, undirected))
         leave(known, dense, _slot(a, b, targets, undirected))
         enter(known, dense, mine)
@@ -156,6 +164,7 @@ def _turn(
     mine, theirs, other = u * targets + b, a * targets + d, c * targets + v
     at_mine, at_theirs = look(known, dense, mine), look(known, dense, theirs)
     at_other = look(known, dense, other)
+    # A slot that one of the three would leave is refused too: its reverse is refused in the same way.
     if (at_mine | at_theirs | at_other) & OCCUPIED:
         return
     first = _answer(at_mine, u, b, False, lazy, prf_key, threshold)
@@ -165,6 +174,7 @@ def _turn(
     if left.shape[1]:
         more += _dot(left, right, u, b) + _dot(left, right, a, d) + _dot(left, right, c, v)
         more -= _dot(left, right, u, v) + _dot(left, right, a, b) + _dot(left, right, c, d)
+    # Metropolis, as in :func:`run`.
     if more < 0 and rng.random() >= math.exp(more):
         return
     leave(known, dense, u * targets + v)
@@ -199,8 +209,10 @@ def _answer(
     """Return 1 where the evidence calls the slot of u and v, of which ``bits`` are known, an edge."""
     present = bits & MARKED != 0
     if lazy:
+        # The slot's coin is that of its canonical pair, whichever way round the edge is read.
         if undirected and u > v:
             u, v = v, u
+        # Lazy evidence: a true edge is reported unless its coin flips it, an absent one if it does.
         present ^= flipped(prf_key, threshold, u, v)
     return np.int64(present)
 

@@ -86,24 +86,28 @@ def columns(
         covariance = degree_covariance(
             paid.products, edges, paid.degrees, budget["degree"], budget["product"]
         )
+    # Of the fitted degrees, as the graph will have those and not the noisy ones.
     aim = triangle_aim(paid.triangles, budget.get("triangle", 1), degrees, params.transitivity)
     return {"degrees": degrees, "triangles": np.array([aim]), "covariance": covariance}
 
 
-def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:
+def triangle_aim(measured: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:
     """Estimate the triangles to aim at.
 
-    They are those measured, ``told``, shrunk towards the public guess by their variances. The guess is
+    They are those ``measured``, shrunk towards the public guess by their variances. The guess is
     ``transitivity`` of the paths of length two that ``degrees`` make, and as uncertain as it is large; the
     ladder errs by as much as one edge may change, at most the largest degree, over epsilon.
     """
     paths = float((degrees * (degrees - 1)).clip(0).sum()) / 2
     guess = transitivity * paths / 3
-    if told is None:
+    if measured is None:
         return guess
+    # What one edge may change is at most the largest degree: a rung's width, over epsilon, as a variance.
     noise = (2 * float(degrees.max(initial=0)) * NANO / nano_epsilon) ** 2
+    # The guess is as uncertain as it is large; one more, so that it is never certain.
     known = (guess + 1) ** 2
-    return float(np.clip((known * told + noise * guess) / (known + noise), 0, paths / 3))
+    # By precision, and no more triangles than closed paths: each closes three.
+    return float(np.clip((known * measured + noise * guess) / (known + noise), 0, paths / 3))
 
 
 def resized(columns: Mapping[str, np.ndarray], origins: np.ndarray) -> Mapping[str, np.ndarray]:

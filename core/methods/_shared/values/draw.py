@@ -110,6 +110,7 @@ def drawn_with_total(
         tables = with_total(numbers, aim, edges, relation)
         found.append(drawn_numbers(tables, edges, relation, undirected, rng))
         aim += wanted - float(found[-1].sum())
+    # Whichever came nearest: corrections may go too far, as drawn numbers spread by chance.
     return min(found, key=lambda each: abs(float(each.sum()) - wanted))
 
 
@@ -117,6 +118,7 @@ def told_total(values: Sequence[Columns]) -> float:
     """Tell how many records there are: what each attribute's values were counted to, weighed by their
     noise."""
     counts, noise = np.array([each[TOTAL] for each in values]).T
+    # By precision: what noise has little of counts for more.
     return float((counts / noise).sum() / (1 / noise).sum())
 
 
@@ -135,13 +137,16 @@ def with_total(numbers: Columns, wanted: float, edges: EdgeTable, relation: Edge
     shares = numbers["steps"].reshape(-1, len(mass))
     step = np.zeros(edges.count, np.int64) if edges.step is None else edges.step
     of_period = np.bincount(numbers["periods"][step], minlength=len(shares))
+    # So far that the rarest number would become the likeliest.
     furthest = -2 * np.log(LEAST_SHARE) / max(float(np.ptp(middle)), 1.0)
     low, high = -furthest, furthest
+    # The mean rises with the tilt, by the variance: halving an interval finds it.
     for _ in range(HALVES):
         tilt = (low + high) / 2
         below = of_period @ (shares_tilted(shares, tilt * middle) @ middle) < wanted
         low, high = (tilt, high) if below else (low, tilt)
     kinds = numbers["kinds"]
+    # A kind joins bins: it is tilted by their mean.
     of_kind = np.bincount(kinds, weights=mass * middle) / np.bincount(kinds, weights=mass)
     pairs = shares_tilted(numbers["pairs"].reshape(-1, len(of_kind)), tilt * of_kind)
     steps = shares_tilted(shares, tilt * middle)
@@ -150,6 +155,7 @@ def with_total(numbers: Columns, wanted: float, edges: EdgeTable, relation: Edge
 
 def shares_tilted(shares: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Weigh each row of shares by exp(by), which adds up to one again."""
+    # Relative to the largest, so that exp does not overflow; the sum takes that out again.
     found = np.maximum(shares, LEAST_SHARE) * np.exp(by - by.max())
     weighed: np.ndarray = found / found.sum(axis=1, keepdims=True)
     return weighed
@@ -188,6 +194,7 @@ def drawn_values(
 def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     """Choose a fine bin in each of ``bins``, by the paid histogram."""
     histogram, of_bin = columns["histogram"], columns["bins"]
+    # Then ``of_bin`` is a permutation, and sorting it gives its inverse.
     if len(columns["kinds"]) == len(histogram):  # each is one by itself
         rows: np.ndarray = np.argsort(of_bin, kind="stable")[bins]
         return rows
@@ -198,6 +205,7 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     place = np.searchsorted(until, start[bins] + rng.random(len(bins)) * size[bins], side="right")
     first = np.searchsorted(of_bin[order], np.arange(len(size)))
     last = np.append(first[1:], len(order)) - 1
+    # Rounding may step over a bin's end; clamp it back.
     within: np.ndarray = order[np.clip(place, first[bins], last[bins])]
     return within
 
@@ -227,8 +235,10 @@ class Weights:
         self.period_shares = columns["steps"].reshape(-1, bins)
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)
         self.of_pair = np.ones((len(self.pair_shares), bins))
+        # Begins with the whole relation's mass: all other factors are relative to it.
         self.of_period = np.tile(mass, (len(self.period_shares), 1))
         most = np.exp(FURTHEST)
+        # A node's share over the mass, as that is a factor by itself.
         self.of_nodes = [
             np.ones((len(each), 1))
             if width == 1
@@ -253,6 +263,7 @@ class Weights:
     def factors(self) -> tuple[np.ndarray, ...]:
         of_nodes = self.of_nodes
         if len(self.score):
+            # A slice of one, so that it stays a column.
             of_nodes = [np.exp(each[:, TILT:CLASS]) for each in self.rows]
         return (*of_nodes, self.of_pair, self.of_period)
 
@@ -280,6 +291,7 @@ class Weights:
             for each in self.rows:
                 each[:, MEAN:] = 0.0
             rows, where, by_score = self._tilted(self._inside())
+            # Either end's tilt is within ``furthest``, so their sum is within twice that.
             reach = 2 * self.furthest
             add_scores(self.ends, rows, where, moments_of(by_score, reach), reach)
             for side, own in enumerate(self.rows[: len(self.rates)]):
@@ -294,9 +306,10 @@ class Weights:
             self._rake_side(1, targets)
 
     def _rake_side(self, side: int, found: np.ndarray) -> None:
-        # Both ends of an edge are moved at once: each goes half of the way.
+        # What the node's edges have, not what was read: numbers of edges are the structure's.
         size = found.sum(axis=1)
         wanted = self.rates[side] * size[:, None]
+        # Both ends of an edge are moved at once: each goes half of the way.
         ratio = np.where(np.isnan(wanted), 1.0, np.sqrt((wanted + 1e-9) / (found + 1e-9)))
         moved = np.clip(np.log(self.of_nodes[side]) + np.log(ratio), -FURTHEST, FURTHEST)
         self.of_nodes[side] = np.where((size > 0)[:, None], np.exp(moved), 1.0)
@@ -304,6 +317,7 @@ class Weights:
     def _tilt(self, side: int, rows: np.ndarray) -> None:
         """Bring the mean score of every node's edges nearer to what was read, by a part of Newton's step."""
         (mean, variance), size = rows[:, MEAN:].T, self.sizes[side]
+        # One more than the variance: a node whose few edges hardly vary would leap.
         step = STEP * (self.rates[side][:, 0] * size - mean) / (variance + 1.0)
         step = np.where(np.isnan(step), 0.0, step)
         tilt = rows[:, TILT] + np.clip(step, -self.furthest / 3, self.furthest / 3)
@@ -322,6 +336,7 @@ class Weights:
         known = moments_of(by_score, 2 * self.furthest)[:, :, 0]
         at = self.where[0][source].astype(np.int64) * second + self.where[1][target]
         at += pairs * periods[step] if len(step) else 0
+        # Half as fine as the grid: the sum of two of these tilts is a place of it.
         places = GRID // 2
         tilts = np.linspace(-self.furthest, self.furthest, places + 1)
         for side, own in enumerate(self.rows[: len(self.rates)]):
@@ -330,6 +345,8 @@ class Weights:
             other, classes = rows[1 - side], own[:, CLASS].astype(np.int64)
             found = np.zeros((int(classes.max(initial=0)) + 1, places + 1))
             for one, two in facing:
+                # Other ends are put on the same grid, so that edges of one class, pair and tilt are counted
+                # together.
                 grid = np.rint((other[two, TILT] + self.furthest) / (2 * self.furthest) * places)
                 key = (classes[one] * len(known) + at) * (places + 1) + grid.astype(np.int64)
                 met, count = np.unique(key, return_counts=True)
@@ -341,6 +358,7 @@ class Weights:
             for number in np.flatnonzero(size):
                 nodes = np.flatnonzero(classes == number)
                 means = found[number] / size[number]
+                # Means rise with the tilt, so that interpolation inverts them.
                 own[nodes, TILT] = np.interp(self.rates[side][nodes, 0], means, tilts)
 
     def rake_margins(self) -> None:
@@ -354,6 +372,7 @@ class Weights:
         of_kind = np.zeros((len(found), self.pair_shares.shape[1]))
         np.add.at(of_kind.T, self.kinds, found.T)
         wanted = self.pair_shares * of_kind.sum(axis=1, keepdims=True)
+        # A kind that no edge can have is left as it is; and no single read may take a kind away for good.
         ratio = np.where(of_kind > 0, wanted / np.maximum(of_kind, 1e-12), 1.0)
         self.of_pair *= np.clip(ratio, 1e-6, 1e6)[:, self.kinds]
 

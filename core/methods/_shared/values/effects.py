@@ -45,8 +45,10 @@ _INDEX_BITS, _VALUE_BITS = 28, 32
 def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Sort nodes by group, then value: packed keys of group, value and node."""
     single = (values + 0.0).astype(np.float32)  # -0 is 0
+    # The bits of floats sort as whole numbers do, but negative ones backwards: these are turned.
     bits = single.view(np.int32).astype(np.int64)
     ascending = np.where(bits < 0, -1 - (bits & 0x7FFFFFFF), bits) + (1 << (_VALUE_BITS - 1))
+    # 4 bits of group, 32 of value, 28 of node: one sort of one array of words.
     keys = groups.astype(np.uint64) << np.uint64(_INDEX_BITS + _VALUE_BITS)
     keys |= ascending.astype(np.uint64) << np.uint64(_INDEX_BITS)
     keys |= np.arange(len(keys), dtype=np.uint64)
@@ -66,6 +68,7 @@ def _parts(keys: np.ndarray, mass: np.ndarray, size: np.ndarray, parts: int) -> 
             group, before, value = own >> _VALUE_BITS, 0.0, np.int64(-1)
         if own != value:
             value = own
+            # By the middle of its mass, so that a heavy node at a border goes where most of it lies.
             part = min(np.int64((before + mass[node] / 2) / size[group] * parts), np.int64(parts - 1))
         found[node] = group * parts + part
         before += mass[node]
@@ -87,6 +90,7 @@ def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarra
     prior = _of_like_degree(own, ends, mean)
     spread = np.maximum(spread, 1e-12)[None, :]
     whole, noises = float(spread.sum()), noise * sums.shape[1]
+    # What chance and noise give to the sum of a row's squares.
     unsure = noises + chance * whole
     weight = np.divide(part, unsure, out=np.zeros_like(unsure), where=(d > 0) & (unsure > 0)) ** 2
     # One for all columns: a rare value's tells nothing.
@@ -94,8 +98,11 @@ def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarra
     scale = float((weight * np.maximum(d**2 - chance, 0) * whole).sum())
     if scale <= 0:
         return prior
+    # How much of squared distances neither chance nor noise explains, of what they would be if nodes
+    # explained all.
     alike = float(np.clip(beyond.sum() / scale, 0, MOST_ALIKE))
     signal = alike * spread * d * d
+    # The best linear estimate: the signal's variance over that of signal, chance and noise.
     heed = signal / np.maximum(signal + (1 - alike) * spread * chance + noise, 1e-300)
     rates: np.ndarray = prior + heed * (sums / np.where(d > 0, d, 1.0) - prior)
     return rates
@@ -109,6 +116,7 @@ def _of_like_degree(own: Nodes, degrees: np.ndarray, mean: np.ndarray) -> np.nda
     found = np.stack([np.bincount(group, weights=column) for column in own.sums.T], axis=1) / known[:, None]
     away = found - mean
     variance = own.sums.shape[1] * np.bincount(group, weights=own.noise) / known**2
+    # James and Stein, the positive part: what stands out from noise is heeded, of no more than is there.
     heed = np.maximum(0, 1 - variance / np.maximum((away**2).sum(axis=1), 1e-300))
     means: np.ndarray = (mean + heed[:, None] * away)[group]
     return means

@@ -81,6 +81,7 @@ def _paid(
     """Pay for the tables; ``step``: of a live stream, None for a whole graph."""
     live = step is not None
     first, between, *timed, nodes = costs_of(nano_epsilon, steps)
+    # By how many steps there were, and nothing else: when tables are divided anew is public.
     anew = before is None or before.renews()
     before = None if before is None else before.faded(step or 0)
     here = reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram").astype(np.float64)
@@ -95,11 +96,13 @@ def _paid(
     read = []
     for place, (side, cost) in enumerate(zip(reads.sides, _even(nodes, len(reads.sides)), strict=True)):
         own = _nodes(reads, side, division, _degrees(reads, side, drawn), cost)
+        # Of one snapshot most nodes have no edge: their rows would bring nothing but noise.
         own = own.weighed(_spread(division, mass)) if live else own
         read.append(own if before is None else own.with_more(before.nodes[place]))
     rates = [rates_of(each, division, mass) for each in read]
     if before is None or anew:
         noise = noise_of(reads, between) + (0.0 if before is None else before.pairs.noise)
+        # Both ends count in the one vector of an undirected relation.
         edges = float(read[0].drawn.sum()) / (2 if reads.shape.undirected else 1)
         number = class_count(edges, noise, division, reads.shape.undirected)
         classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, read, strict=True))
@@ -117,6 +120,7 @@ def _paid(
         )
         by_period = shares_of(noisy.astype(np.float64), by_period, scale_of(reads, timed[0]))
     elif before is not None:
+        # The histogram's own counts once more: no further read.
         counted = np.bincount(division.bins, weights=here, minlength=len(mass))
         by_period = shares_of(counted[None, :], by_period, scale_of(reads, first))
     kept = Memory(
@@ -125,6 +129,7 @@ def _paid(
     shares = pair_shares(pairs, division, mass)
     columns = columns_of(histogram, division, (rates, classes), shares, (by_period, periods))
     if reads.relation.records_apart:  # whose sum has little noise, as one record moves it by one
+        # The sum of so many entries, each with noise of that variance.
         columns = {**columns, TOTAL: np.array([here.sum(), len(here) * noise_of(reads, first)])}
     return columns, kept
 
@@ -178,6 +183,7 @@ def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndar
     """
     rows, columns = counts.shape
     kept = norm_sub_groups(counts.ravel(), np.repeat(np.arange(rows), columns), rows).reshape(rows, columns)
+    # ``expected`` counts like so many records: twice what noise moves a row's entries on the mean, in all.
     weight = 2 * scale * columns
     shares: np.ndarray = (kept + weight * expected) / (kept.sum(axis=1, keepdims=True) + weight)
     return shares
@@ -220,6 +226,7 @@ def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.nda
     score = division.score
     if len(score):
         most = max(1, int(np.abs(score).max()))
+        # An edge adds its score to the rows of its ends: it moves them by the largest of scores at each.
         noise = noise_of(reads, cost, ends * most)
         scores = score[division.bins].astype(np.int64)
         sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)[:, None]
@@ -238,6 +245,7 @@ def rates_of(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
     # A row's sum says more of a node's edges than one drawn graph does, the more the less its noise weighs.
     heed = own.chance / (own.chance + own.noise * own.sums.shape[1] + 1e-9)
     size = np.maximum(own.ends + heed * (own.sums.sum(axis=1) - own.ends), 0)
+    # No bin is impossible: an edge's other end may ask for it.
     found = np.maximum(node_rates(own, size, mass, mass * (1 - mass)), 1e-4 * mass)
     rates: np.ndarray = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
     return rates
@@ -256,6 +264,7 @@ def class_count(edges: float, noise: float, division: Division, undirected: bool
     They are those on a side, and the noise has that variance; 1..MOST_CLASSES.
     """
     kinds = int(division.kinds.max()) + 1
+    # sqrt(noise / 2) is the noise's scale; undirected, about half of the pairs are distinct.
     pairs = WORTH * edges / np.sqrt(noise / 2) / kinds * (2 if undirected else 1)
     return int(np.clip(np.sqrt(pairs), 1, MOST_CLASSES))
 
@@ -266,6 +275,7 @@ def _classes(rates: np.ndarray, degrees: np.ndarray, number: int) -> np.ndarray:
     groups = by_degree(degrees, by)
     weight = degrees / max(float(degrees.sum()), 1.0)
     away = rates - weight @ rates
+    # The first principal component, weighed by degree.
     direction = np.linalg.eigh((away * weight[:, None]).T @ away)[1][:, -1]
     return by_mass(away @ direction, degrees, groups, max(1, number // by))
 
@@ -292,8 +302,10 @@ def pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarra
     counts, scale = pairs.counts, float(np.sqrt(pairs.noise / 2))
     overall = np.bincount(division.kinds, weights=mass)
     a, b, count = counts.shape
+    # A margin sums so many independent noises.
     rows = shares_of(counts.sum(axis=1), overall[None, :], scale * np.sqrt(b))
     columns = shares_of(counts.sum(axis=0), overall[None, :], scale * np.sqrt(a))
+    # As if both classes acted independently: only what a pair has beyond that must stand out from its noise.
     expected = rows[:, None, :] * columns[None, :, :] / np.maximum(overall, 1e-12)
     expected = expected / expected.sum(axis=2, keepdims=True)
     found = shares_of(counts.reshape(-1, count), expected.reshape(-1, count), scale)

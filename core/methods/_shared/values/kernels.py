@@ -52,6 +52,7 @@ def _weigh(
     of_source, of_target, of_pair, of_period = factors
     total = 0.0
     if score.size:
+        # One number a node: powers are computed once and serve all bins of a score.
         powers(of_source[u, 0] * of_target[v, 0], power)
         for b in range(weight.size):
             weight[b] = power[score[b]] * of_pair[pair, b] * of_period[period, b]
@@ -144,13 +145,18 @@ def chosen(
             lean[b] = np.float64(owed[0][u, b]) + np.float64(owed[1][v, b])
             mean += weight[b] * lean[b]
         for b in range(bins):
+            # What is expected is owed; what is sampled is taken off below. A node ends near what it is to
+            # have.
             owed[0][u, b] += weight[b]
             owed[1][v, b] += weight[b]
+            # Centred, so that weights still add up to one unless a lean is cut off; ``total`` makes up for
+            # that.
             weight[b] *= 1.0 + min(max(lean[b] - mean, -MOST_LEAN), MOST_LEAN)
             total += weight[b]
         left, last = uniform[edge] * total, 0
         for b in range(bins):
             if weight[b] > 0.0:
+                # The last bin that is possible, should rounding leave something of ``left``.
                 last = b
                 if left < weight[b]:
                     break

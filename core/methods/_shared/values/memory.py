@@ -61,6 +61,7 @@ class Nodes(NamedTuple):
 
     def faded(self, f: float) -> Nodes:
         """Let all edges count for ``f``."""
+        # Values go with the factor, variances with its square.
         squared = f * f
         return Nodes(
             f * self.sums, squared * self.noise, f * self.ends, squared * self.chance, f * self.drawn
@@ -100,6 +101,7 @@ class Memory:
     def renews(self) -> bool:
         """Tell whether the step after this one divides anew. Depends only on the number of steps."""
         coming = self.told + 1
+        # A power of two shares no bit with the number before it.
         return coming & self.told == 0 or coming % OFTEN == 0
 
     def faded(self, step: int) -> Memory:
@@ -122,6 +124,7 @@ class Memory:
         """
         old = self.division
         kinds = _moved(old.kinds[old.bins], division.kinds[division.bins], histogram)
+        # What one old kind had is divided among new ones, as the histogram says: so is the noise.
         pairs = Pairs(self.pairs.counts @ kinds, self.pairs.noise * _most(kinds))
         if not len(old.score):
             bins = _moved(old.bins, division.bins, histogram)
@@ -131,6 +134,7 @@ class Memory:
             return replace(self, division=division, nodes=nodes, pairs=pairs)
         before, after = old.score[old.bins], division.score[division.bins]
         mean = histogram @ before, histogram @ after
+        # New scores by a linear fit of old ones, over the histogram: sums of scores can be moved no better.
         spread = float(histogram @ (before - mean[0]) ** 2)
         slope = float(histogram @ ((before - mean[0]) * (after - mean[1]))) / spread if spread > 0 else 0.0
         start = float(mean[1] - slope * mean[0])

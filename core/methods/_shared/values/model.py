@@ -85,6 +85,7 @@ def paid_cells(
     a graph sampled from the structure's model, as are the records.
     """
     table, number, last = drawn.bare(), len(relation.attributes), {}
+    # Attributes are of records: their number is sampled first, although its cell stands last.
     if not relation.merged:
         last[relation.name, number] = paid(number, table)
         undirected = relation.homogeneous and not relation.directed
@@ -172,6 +173,7 @@ def _cells(
 ) -> StoredCells:
     """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
     rng = entropy.noise_generator()
+    # Free, as the model is paid for: reads of values may look at its degrees.
     drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
     asked = _asked(graph, granted)
@@ -231,6 +233,7 @@ def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
     relation = graph.schema.edge_type_or_every(EVERY)
 
     reads = partial(graph.edge_values_together, graphs)
+    # One read of all graphs together: none of them may pay more than it is granted.
     return [_Asked(relation, min(granted.values()), reads, graphs, places)]
 
 

@@ -39,6 +39,7 @@ def node_rows(classes: np.ndarray) -> np.ndarray:
     """
     width = 4 * 8
     held = np.zeros(len(classes) * width + _LINE, dtype=np.uint8)
+    # From a multiple of 64 bytes rows of 32 never lie across two lines.
     start = -held.ctypes.data % _LINE
     rows = held[start : start + len(classes) * width].view(np.float64).reshape(-1, 4)
     rows[:, CLASS] = classes
@@ -58,6 +59,7 @@ def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
     some = total > 0
     mean = np.divide(by_score @ (power * scores).T, total, out=np.zeros_like(total), where=some)
     square = np.divide(by_score @ (power * scores**2).T, total, out=np.zeros_like(total), where=some)
+    # Rounding may put a variance a hair below 0.
     found[..., 0], found[..., 1] = mean, np.maximum(square - mean**2, 0)
     return found
 
@@ -68,6 +70,7 @@ def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.nd
     They are within ``furthest`` of 0; scores are of factors ``by_score``.
     """
     known = moments_of(by_score[None, :], furthest)[0, :, 0]
+    # The mean rises with the tilt, so that interpolation inverts it.
     tilts: np.ndarray = np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
     return tilts
 
@@ -84,6 +87,7 @@ def powers(ratio: float, power: np.ndarray) -> None:
     for k in range(SCORE):  # from here on the number to the power of SCORE is known: ``step``
         power[SCORE + k] = power[k] * step
     power[2 * SCORE] = step * step
+    # So far from 0 to 2 SCORE: shifted to begin at -SCORE.
     back = 1.0 / step
     for k in range(2 * SCORE + 1):
         power[k] *= back
@@ -129,9 +133,12 @@ def add_scores(
         _looked_up(first, size, ends, rows, where, tilt, at)
         for i in range(size):
             place = (tilt[i] + reach) * parts
+            # Rounding may lead past the last part.
             part = max(0, min(GRID - 1, int(place)))
             f, known = place - part, moments[at[i], part]
             after = moments[at[i], part + 1]
+            # Cubic by Hermite: the variance is the mean's derivative by the tilt, so that both slopes are
+            # known.
             rise = after[0] - known[0]
             one, other = known[1] / parts - rise, after[1] / parts - rise  # of both slopes, beyond the rise
             mean = known[0] + f * (rise + (1.0 - f) * ((1.0 - f) * one - f * other))
@@ -159,6 +166,7 @@ def _lean(power: np.ndarray, owed: float) -> float:
     part = 1.0 / total if total > 0.0 else 0.0
     mean *= part
     most = 1.0 / (SCORE + abs(mean))  # no weight becomes negative
+    # Linear in the score: a lean of one moves the mean by the variance.
     lean = HEED * owed / (square * part - mean * mean + 1e-9)
     lean = min(max(lean, -most), most)
     for k in range(2 * SCORE + 1):
@@ -198,6 +206,7 @@ def chosen_by_score(
             mean = _lean(power, sources[u, MEAN] + targets[v, MEAN])
             left, last = uniform[first + i], SCORE
             for k in range(2 * SCORE + 1):
+                # As in :func:`kernels.chosen`: rounding must not lead to a score that is impossible.
                 if power[k] > 0.0:
                     last = k
                     if left < power[k]:
@@ -205,6 +214,7 @@ def chosen_by_score(
                     left -= power[k]
             sources[u, MEAN] += mean - (last - SCORE)
             targets[v, MEAN] += mean - (last - SCORE)
+            # What is left of the uniform is uniform inside the score: no second one is needed.
             share = min(max(left / power[last], 0.0), 1.0) if power[last] > 0.0 else 0.0
             left = share * by_score[at, last]
             for b in range(score.size):

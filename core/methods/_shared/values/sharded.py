@@ -59,6 +59,7 @@ def with_values(laws: CellLaws, tables: StoredCells, orders: Mapping[str, np.nda
 def _raked(laws: CellLaws, relation: str) -> tuple[EdgeTable, bool]:
     """Sample the edges that are raked, of all steps; and say whether they are all that shards will sample."""
     own = [(key, law) for key, law in zip(laws.cells, laws.laws, strict=True) if key[0] == relation]
+    # Of strips evenly spaced ones, as they stand by degree: all sorts of nodes are met.
     apart = max(1, -(-sum(law.edges for _, law in own) // MOST_RAKED))
     found = [
         (source, target, np.full(len(source), step or 0, dtype=np.int32))
@@ -105,6 +106,7 @@ def _law(
         whole_factors(pairs.reshape(-1, bins), MOST_OF_PAIR).reshape(len(pairs), *sizes, bins),
         columns["periods"].astype(np.uint8),
         columns["bins"].astype(np.int32),
+        # Rounding must not make a value impossible that has a share.
         np.where(shares > 0, np.maximum(np.rint(shares * MOST_INSIDE), 1), 0).astype(np.uint32),
         entropy.fresh_key(),
     )

@@ -81,6 +81,7 @@ def divided(relation: EdgeType, nano_epsilon: int) -> tuple[int, int]:
     """
     share = NUMBERS_APART if relation.records_apart else NUMBERS_SHARE
     numbers = 0 if relation.merged else max(1, int(nano_epsilon * share))
+    # What rounding leaves is not spent: each attribute's part is the same.
     return numbers, (nano_epsilon - numbers) // len(relation.attributes)
 
 

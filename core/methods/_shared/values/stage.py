@@ -143,6 +143,7 @@ def _require_room(
         ]
         what = "what edges carry" if together else f"what edges of {name!r} carry"
         limits.check_values(max(sides), f"a read of {what}", field="schema.node_types", mend=FEWER)
+        # Undirected, an edge counts in the same vector at either end.
         ends = 2 if relation.homogeneous and not relation.directed else 1
         score = SCORE if any(each.numeric for each in relation.attributes) else 1
         limits.check_sensitivity(

@@ -11,6 +11,7 @@ class AccountsStay(SqlPromise):
 
     name = "accounts_stay"
     promise = "Whoever draws on an account is of its tenant, and of the dataset that it was opened for."
+    # IS DISTINCT FROM: a row that is missing joins as NULLs, which <> would pass over.
     broken = """
         SELECT d.tenant, d.id AS subject, 'its account ' || d.account_id || ' is not its tenant''s' AS detail
         FROM datasets AS d LEFT JOIN budget_accounts AS a ON a.id = d.account_id

@@ -45,6 +45,7 @@ class CostsArePlanned:
     def check(self, session: Session, limit: int) -> Found:
         """Check as the base promise does. That is
         :meth:`core.workflows.ledger.invariants.base.Promise.check`; one plan at a time is held."""
+        # A job that has ended reads nothing any more: its entries say what it cost.
         open_states = sorted(set(JobState) - TERMINAL)
         statement = (
             select(
@@ -59,6 +60,7 @@ class CostsArePlanned:
             .join(BudgetAccount, BudgetAccount.id == Job.account_id)
             .where(Job.state.in_(open_states), Job.sample_of.is_(None))
             .order_by(Job.id)
+            # One plan in memory at a time: those of many relations are long.
             .execution_options(yield_per=1)
         )
         total, findings = 0, []
@@ -75,6 +77,7 @@ def _flaw(stored: object, digest: str, amounts: object, kind: str, account: Budg
     try:
         plan = PrivacyPlan.from_json(stored)
         unbounded = kind == GuaranteeKind.NONE
+        # Added up anew: neither the stored cost nor the stored amounts are believed.
         spend = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
     except InvalidInput:
         return "its plan is none"

@@ -29,6 +29,7 @@ class GuardsStand(SqlPromise):
         "The triggers that keep tables append-only and capacities granted are awake; the constraints that "
         "keep balances within capacity, and reservations to one ending, stand."
     )
+    # What a superuser, or a restore with its triggers off, may have taken away.
     broken = """
         SELECT '' AS tenant, w.name AS subject, 'the trigger is off or gone' AS detail
         FROM unnest(

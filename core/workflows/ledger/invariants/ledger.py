@@ -34,6 +34,7 @@ class OfTheLedger:
         violations = self._invariant.check(session)
         reported = violations[:limit]
         accounts = repository.by_ids(session, {violation.account_id for violation in reported})
+        # An account that is gone has no tenant: its finding is for operators only.
         tenants = {account.id: account.tenant for account in accounts.values()}
         findings = (Finding(tenants.get(v.account_id, ""), v.account_id, v.detail) for v in reported)
         return Found(len(violations), tuple(findings))

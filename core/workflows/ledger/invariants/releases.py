@@ -13,6 +13,7 @@ class ReleasesAreCharged(SqlPromise):
         "Every published release has exactly one charge, which names exactly its files by their digests; "
         "no file stands without one."
     )
+    # Outer joins: a charge without its job, and files without a charge, show as well.
     broken = """
         WITH files AS (
             SELECT job_id, jsonb_object_agg(name, sha256) FILTER (WHERE role <> 'curator') AS digests

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.jobs.states import TERMINAL
 from core.workflows.ledger.invariants.base import SqlPromise
 
+# A publishing job is charged: its reservation ends before the job does.
 _ENDED = ", ".join(f"'{state}'" for state in sorted((*TERMINAL, "publishing")))
 
 
@@ -37,6 +38,7 @@ class EndingsAgree(SqlPromise):
 
     name = "endings_agree"
     promise = "How a job ended and how its reservation ended are the same story."
+    # The ending that a job's own story calls for, beside the one that its reservation had.
     broken = """
         WITH told AS (
             SELECT id, tenant, account_id, reservation_id, CASE

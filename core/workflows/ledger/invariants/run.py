@@ -90,6 +90,7 @@ def _outcome(services: Services, promise: Promise) -> Outcome:
         log.error("check_failed", invariant=promise.name, error=type(error).__name__)
         return Outcome(promise.name, None)
     seconds = time.monotonic() - began
+    # Another transaction than the check's, which may not write.
     with services.db.transaction() as session:
         checks.record(
             session,

@@ -11,6 +11,7 @@ from core.streams.models import SENT_ANEW
 from core.workflows.ledger.invariants.base import Found, found
 
 _LENGTHS = text('SELECT DISTINCT "window" FROM streams ORDER BY 1')
+# RANGE counts steps by number: one without a snapshot still takes its place in the window.
 _OVERFULL = text("""
     WITH sums AS (
         SELECT s.tenant, s.id, n.step, s.nano_epsilon, sum(n.nano_epsilon) OVER (
@@ -36,6 +37,7 @@ class StreamsKeepTheirWindows:
         """As :meth:`core.workflows.ledger.invariants.base.Promise.check`."""
         total = 0
         kept: list[Row[Any]] = []
+        # One statement a length: PostgreSQL takes the reach of a frame from no row.
         for length in session.scalars(_LENGTHS).all():
             parameters = {"reach": length - 1, "anew": sorted(SENT_ANEW), "found_limit": limit}
             rows = session.execute(_OVERFULL, parameters).all()
