@@ -32,7 +32,7 @@ from tests.unit.test_publishing_measurements import HALVES, rated
 SERVED = {"karate": nx.karate_club_graph(), "larger": nx.barabasi_albert_graph(600, 4, seed=1)}
 SEVERAL = ("dcsbm", "psgraph", "anchored", "degree_triangle", "dgg", "dp_dk")
 """Methods that pay for several numbers from which that of the edges follows."""
-RUNS, LOOKS = 200, 3
+RUNS, LOOKS = 200, 4
 
 
 def of(made: nx.Graph) -> Graph:
@@ -70,9 +70,9 @@ def width(line: dict[str, Any]) -> float:
 def test_the_interval_of_what_a_method_paid_holds_the_truth(name: str, method: str) -> None:
     original = of(SERVED[name])
     truth, narrower = original.edges["e"].count, 0
-    for _ in range(LOOKS):
-        held = 0
-        for _ in range(RUNS):
+    for look in range(LOOKS):  # .95 is held in less than .93 of 200 runs once in 12 times
+        held, runs = 0, RUNS << look
+        for _ in range(runs):
             found = paid(original, method, 2.0)
             line = edges_of(original, found)
             held += line["low"] <= truth <= line["high"]
@@ -80,10 +80,10 @@ def test_the_interval_of_what_a_method_paid_holds_the_truth(name: str, method: s
             if all(one.decides is None for one in found):  # of the others weights go by usual noise
                 assert width(line) <= min(each, default=math.inf) + 1e-9
             narrower += "," in line["query"]
-        if held >= 0.93 * RUNS:
+        if held >= 0.93 * runs:
             break
     else:
-        pytest.fail(f"the interval held the truth in {held} of {RUNS} runs")
+        pytest.fail(f"the interval held the truth in {held} of {runs} runs")
     assert narrower, "nothing was ever combined"
 
 
