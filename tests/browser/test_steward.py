@@ -73,7 +73,7 @@ def test_from_a_file_to_an_approved_release(
             page.get_by_role("button", name="Ask a second person for ε 1.5").wait_for()
         else:
             hand.click("Show what it buys")
-        assert page.get_by_text("Above the policy's threshold").is_visible()
+        page.get_by_text("Above the policy's threshold").wait_for()
         hand.fill("Label", "first release")
         hand.click("Ask a second person for ε 1.5")
         page.get_by_role("heading", name="Waits for a second person").wait_for()
@@ -90,8 +90,8 @@ def test_from_a_file_to_an_approved_release(
         page.goto(job)
         page.locator("#files").wait_for(timeout=JOB_MILLISECONDS)  # nobody reloads the page
         seconds = time.monotonic() - began
-        assert page.get_by_text(f"Decided by second-{scripts}: agreed in the data board").is_visible()
-        assert page.get_by_role("heading", name="The promise").is_visible()
+        page.get_by_text(f"Decided by second-{scripts}: agreed in the data board").wait_for()
+        page.get_by_role("heading", name="The promise").wait_for()
         page.get_by_text("one by one").click()
         with page.expect_download() as coming:
             page.get_by_role("link", name="edges.parquet").first.click()

@@ -41,8 +41,8 @@ def test_a_stream_is_opened_watched_and_closed(
         assert call.until(f"/streams/{stream}/snapshots/0", "published", "failed")["state"] == "published"
         page.get_by_role("link", name="Streams").first.click()
         page.get_by_role("link", name="by week").first.click()
-        assert page.get_by_role("rowheader", name="0", exact=True).first.is_visible()
-        assert page.get_by_text("snapshots?step=1").is_visible()
+        page.get_by_role("rowheader", name="0", exact=True).first.wait_for()
+        page.get_by_text("snapshots?step=1").wait_for()
         page.get_by_role("button", name="Close the stream").click()
         page.get_by_text("The stream is closed.").wait_for()
     assert call("GET", f"/streams/{stream}")["state"] == "closed"
@@ -61,10 +61,12 @@ def test_a_new_secret_is_shown_once(
         page.get_by_role("button", name="Add it").click()
         first = page.locator("code.token").inner_text()
         page.get_by_role("link", name=url, exact=True).click()
+        page.get_by_role("button", name="Make a new secret").wait_for()  # not the page that showed it
         assert page.locator("code.token").count() == 0
         page.get_by_role("button", name="Make a new secret").click()
         page.get_by_role("heading", name="The webhook has a new secret").wait_for()
         assert page.locator("code.token").inner_text() != first
         page.get_by_role("link", name="Webhooks").first.click()
         page.get_by_role("link", name=url, exact=True).click()
+        page.get_by_role("button", name="Make a new secret").wait_for()
         assert page.locator("code.token").count() == 0

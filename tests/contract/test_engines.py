@@ -180,8 +180,8 @@ def snapshots(table: Path, format: str) -> list[int]:
     """The numbers of a table's snapshots, the first one first."""
     if format == "delta":
         return sorted(int(path.stem) for path in (table / "_delta_log").glob("*.json"))
-    newest = max((table / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
-    return [each["snapshot-id"] for each in json.loads(newest.read_bytes())["snapshots"]]
+    told = [json.loads(path.read_bytes()) for path in (table / "metadata").glob("*.metadata.json")]
+    return [each["snapshot-id"] for each in max((each.get("snapshots", []) for each in told), key=len)]
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])

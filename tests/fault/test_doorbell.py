@@ -72,6 +72,7 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
 
     busy = submitted()
     until(lambda: job_row(fault_services, busy.id).state != "queued", what="the next claim")
+    until(lambda: processes.output().count("reaper_started") == 2, what="both reapers, which can be told")
     for process in (relay, reaper, other, worker):
         process.terminate()
     for process in (relay, reaper, other, worker):

@@ -90,9 +90,10 @@ def test_of_another_digest_nothing_is_kept(server, tmp_path, form):
 def test_off_line_the_error_says_what_to_do(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/e.txt"
-    with pytest.raises(NotFetched, match=r"is this machine on line\? the file may be put at .*graph/e\.txt"):
-        fetched(Published(url, "graph/e.txt", DIGEST), tmp_path, SECONDS)
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/e.txt"  # nobody listens, and nobody else can
+        said = r"is this machine on line\? the file may be put at .*graph/e\.txt"
+        with pytest.raises(NotFetched, match=said):
+            fetched(Published(url, "graph/e.txt", DIGEST), tmp_path, SECONDS)
     assert not held(tmp_path)
 
 

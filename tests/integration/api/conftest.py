@@ -97,6 +97,7 @@ def api_settings(
 @pytest.fixture(scope="session")
 def api_services(api_settings: Settings) -> Iterator[Services]:
     opened = open_services(api_settings)
+    opened.db.engine.pool._timeout = PATIENCE_SECONDS  # of many callers at once the last is answered too
     yield opened
     opened.close()
 

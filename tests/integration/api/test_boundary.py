@@ -222,6 +222,12 @@ def test_connections_are_bounded(hurried: tuple[str, int]):
         for connection in held:
             connection.close()
 
+    def forgotten() -> bool:
+        with connected(hurried) as connection:
+            return answered(connection).startswith(b"HTTP/1.1 200")
+
+    until(forgotten, what="room for whoever comes next")
+
 
 def test_no_other_origin_may_read_an_answer(http: TestClient, house: Tenant):
     origin = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}

@@ -14,6 +14,7 @@ from api.app import create_app
 from core.identity.models import Role
 from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
+from tests.support.faults import until
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.serving import Clock, said_by, serving
 
@@ -35,6 +36,7 @@ def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head(served: Ser
     with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(HEAD + b"\r\n")
         assert said_by(connection).startswith(b"HTTP/1.1 200")
+        until(lambda: len(server.server_state.connections) == 1, what="the end of those before it")
         (accepted,) = server.server_state.connections
         option = accepted.transport.get_extra_info("socket").getsockopt(
             socket.IPPROTO_TCP, socket.TCP_NODELAY

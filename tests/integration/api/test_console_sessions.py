@@ -248,6 +248,7 @@ def with_issuer(issuer: issuers.Issuer, api_settings: Any, api_services: Service
         update={
             "oidc_issuer": issuer.url,
             "oidc_audience": issuers.AUDIENCE,
+            "oidc_timeout_seconds": 60.0,
             "oidc_client_id": "console",
             "public_url": "http://testserver",
         }

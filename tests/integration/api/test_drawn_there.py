@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 
 from api.app import create_app
 from core.graphs.counted.spark import Spark
@@ -23,7 +24,7 @@ from core.settings import Settings
 from core.workflows.common.context import open_services
 from core.workflows.releases import sharded
 from tests.integration.api.conftest import Tenant
-from tests.support.faults import assert_sound, endings, lapse
+from tests.support.faults import assert_sound, endings, lapse, until
 from tests.support.killed import Killed
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import stored_keys
@@ -224,7 +225,7 @@ def test_a_worker_that_is_killed_while_it_keeps_parts_leaves_the_rest_to_another
 
 def test_shards_that_are_held_beside_are_held_as_long(serving, lake, monkeypatch):
     """Leases of all are extended while the engine draws: the reaper takes none of them back."""
-    tenant = serving(lease_seconds=3, heartbeat_seconds=0.1)
+    tenant = serving(lease_seconds=PATIENCE_SECONDS, heartbeat_seconds=0.1)
     job, total = fitted(tenant, lake)
     seen: list[int] = []
     each = Spark.each
@@ -232,7 +233,9 @@ def test_shards_that_are_held_beside_are_held_as_long(serving, lake, monkeypatch
     def slow(self: Spark, task: Any, count: int) -> Any:
         told = each(self, task, count)
         seen.append(count)
-        reaped(tenant, 4)
+        for _ in range(3):
+            nearly_over(tenant, job, total)
+            reap_once(tenant.services)
         assert state(tenant, job)["shards"]["drawn"] == 0
         return told
 
@@ -268,12 +271,20 @@ def test_a_cancel_stops_what_the_engine_draws_and_its_cost_stays(serving, lake, 
     assert_sound(tenant.services, job)
 
 
-def reaped(tenant: Tenant, seconds: float) -> None:
-    """The reaper looks time and again for so long."""
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        reap_once(tenant.services)
-        time.sleep(0.1)
+def nearly_over(tenant: Tenant, job: str, total: int) -> None:
+    """Most of the leases' time goes by; all of them are extended before they are over."""
+    shards, left = "FROM shards WHERE job_id = :job AND leased_by IS NOT NULL", 0.2 * PATIENCE_SECONDS
+    ends = text(f"UPDATE shards SET lease_expires_at = now() + :left WHERE id IN (SELECT id {shards})")
+    extended = text(f"SELECT count(*) {shards} AND lease_expires_at > now() + 2 * CAST(:left AS interval)")
+    asked = {"job": job, "left": timedelta(seconds=left)}
+    with tenant.services.db.transaction() as session:
+        assert session.execute(ends, asked).rowcount == total
+
+    def all_extended() -> bool:
+        with tenant.services.db.transaction() as session:
+            return session.scalar(extended, asked) == total
+
+    until(all_extended, what="a heartbeat of every lease")
 
 
 def test_a_part_of_other_bytes_than_its_task_told_is_not_kept(serving, lake, kept, monkeypatch):

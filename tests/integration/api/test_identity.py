@@ -49,6 +49,7 @@ def idp() -> Iterator[issuer.Issuer]:
 def federated(api_services: Services, idp: issuer.Issuer) -> Iterator[TestClient]:
     """The service, trusting the issuer."""
     changes = {"oidc_issuer": idp.url, "oidc_audience": issuer.AUDIENCE, "oidc_team_claim": "team"}
+    changes |= {"oidc_timeout_seconds": 60.0}  # the longest: a busy issuer is not away
     settings = api_services.settings.model_copy(update=changes)
     app = create_app(Services(api_services.db, api_services.store, settings))
     with TestClient(app, raise_server_exceptions=False) as client:

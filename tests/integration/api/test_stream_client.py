@@ -16,6 +16,7 @@ from core.identity.models import Role
 from core.outbox.models import Topic
 from graphveil import Graphveil, ProblemError, WaitTimeout
 from tests.integration.api.conftest import Tenant, week
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.shell import Command
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -155,7 +156,8 @@ def test_waiting_sees_the_worker_publish(
     [sent] = command.json("push", stream_id, str(weeks / "week-0.csv"))
     worker = threading.Timer(0.5, tenant.work, (Topic.RUN, sent["job_id"]))
     worker.start()
-    found = command("push", stream_id, str(weeks / "week-0.csv"), "--step", "0", "--wait", "--timeout", "60")
+    patient = ("--wait", "--timeout", f"{PATIENCE_SECONDS:.0f}")
+    found = command("push", stream_id, str(weeks / "week-0.csv"), "--step", "0", *patient)
     worker.join()
     assert "published" in found.stdout
 

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import TextClause, make_url, text
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 
-from core.db.base import Base
 from core.db.session import Database
 from core.ledger import service
 from deploy.grafana.budget import ENTRIES, GRANTS
@@ -161,10 +160,20 @@ def test_the_verifier_verifies_a_ledger_and_writes_nothing(app: Database, verifi
     refused(verifier, "UPDATE budget_balances SET charged = 0")
 
 
-def test_every_table_is_granted_to_the_app(app: Database) -> None:
+@pytest.fixture(scope="module")
+def tables(url: str) -> list[str]:
+    """Every table of the database, whatever models this process has imported."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    assert len(found) > 25
+    return [name for (name,) in found]
+
+
+def test_every_table_is_granted_to_the_app(app: Database, tables: list[str]) -> None:
     with app.transaction() as session:
-        for table in Base.metadata.tables.values():
-            session.execute(text(f"SELECT count(*) FROM {table.name}"))
+        for table in tables:
+            session.execute(text(f"SELECT count(*) FROM {table}"))
 
 
 @pytest.fixture(scope="module")
@@ -213,9 +222,9 @@ def asked(query: str) -> TextClause:
     return text(query.replace("$__timeFilter(created_at)", "true").replace("${account:sqlstring}", ":id"))
 
 
-@pytest.mark.parametrize("table", sorted(Base.metadata.tables))
-def test_the_dashboards_role_reads_no_table(reader: Database, table: str) -> None:
-    refused(reader, f"SELECT count(*) FROM {table}")
+def test_the_dashboards_role_reads_no_table(reader: Database, tables: list[str]) -> None:
+    for table in tables:
+        refused(reader, f"SELECT count(*) FROM {table}")
 
 
 def test_the_dashboards_role_writes_nothing(reader: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from unittest import mock
@@ -45,9 +46,15 @@ def listeners(services: Services) -> int:
 @pytest.fixture
 def elsewhere(services: Services, database_url: str) -> Iterator[Authenticator]:
     """What another process remembers of callers, a minute long, and hears of revocations."""
-    authenticator = Authenticator(Settings(key_cache_seconds=60))
-    heard = Revocations(database_url, authenticator.forget)
+    authenticator, begun = Authenticator(Settings(key_cache_seconds=60)), threading.Event()
+
+    def forget() -> None:
+        authenticator.forget()
+        begun.set()
+
+    heard = Revocations(database_url, forget)
     heard.start()
+    assert begun.wait(PATIENCE_SECONDS)  # the first connection forgets all
     until(lambda: listeners(services) == 1)
     yield authenticator
     heard.stop()
@@ -60,11 +67,8 @@ def created(services: Services, authenticator: Authenticator) -> tuple[str, str]
         key, token = service.create_key(session, tenant="acme", name="k", roles=[Role.CURATOR])
         key_id = key.id
 
-    def remembered() -> bool:
-        authenticator.principal(services, token)
-        return authenticator.remembered(token) is not None
-
-    until(remembered)  # the first connection forgets all
+    authenticator.principal(services, token)
+    assert authenticator.remembered(token) is not None
     return key_id, token
 
 

@@ -15,6 +15,7 @@ from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services
 from tests.support import inline
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, queued_job, ready_dataset
 from worker.process import WorkerProcess, open_process
 from worker.work import take_turn
@@ -51,7 +52,8 @@ def process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wor
         self._orders.last([Step(stage, done, total)])
 
     monkeypatch.setattr(inline._Channel, "progress", keep)
-    opened = open_process(settings)
+    # A heartbeat is a transaction too: however slow the machine, none is due meanwhile.
+    opened = open_process(settings.model_copy(update={"heartbeat_seconds": 2 * PATIENCE_SECONDS}))
     with inline.children_inline():
         yield opened
     opened.services.close()

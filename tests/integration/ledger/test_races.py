@@ -29,6 +29,7 @@ def wide(postgres_cluster: PostgresCluster) -> Iterator[Database]:
     """A database with a connection for every thread."""
     name = postgres_cluster.create()
     database = Database(postgres_cluster.address(name), pool_size=THREADS)
+    database.engine.pool._timeout = PATIENCE_SECONDS  # a thousand wait for sixty-four connections
     yield database
     database.dispose()
     postgres_cluster.drop(name)

@@ -89,7 +89,7 @@ def test_parts_become_an_object(presigner: Presigner, seen: Seen) -> None:
     upload = presigner.begin("x")
     assert seen.unfinished() == ["x"]
     pieces = [PART, PART[::-1], b"three"]
-    urls = presigner.parts("x", upload, sum(map(len, pieces)), part_bytes=len(PART), seconds=60)
+    urls = presigner.parts("x", upload, sum(map(len, pieces)), part_bytes=len(PART), seconds=600)
     etags = [put(url, piece) for url, piece in zip(urls, pieces, strict=True)]
     with pytest.raises(InvalidInput) as wrong:
         presigner.complete("x", upload, [etags[0], '"0123456789abcdef0123456789abcdef"', etags[2]])
@@ -100,7 +100,7 @@ def test_parts_become_an_object(presigner: Presigner, seen: Seen) -> None:
 
 def test_a_part_goes_to_its_own_place_alone(presigner: Presigner, seen: Seen) -> None:
     upload, other = presigner.begin("x"), presigner.begin("y")
-    url = presigner.parts("x", upload, 1, part_bytes=1, seconds=60)[0]
+    url = presigner.parts("x", upload, 1, part_bytes=1, seconds=600)[0]
     assert httpx.put(url, content=b"more").status_code == 403  # another length than was signed
     for refused in (
         url.replace("partNumber=1", "partNumber=2"),
@@ -117,7 +117,7 @@ def test_a_part_goes_to_its_own_place_alone(presigner: Presigner, seen: Seen) ->
 
 def test_an_aborted_upload_leaves_nothing(presigner: Presigner, seen: Seen) -> None:
     upload = presigner.begin("x")
-    put(presigner.parts("x", upload, 3, part_bytes=3, seconds=60)[0], b"one")
+    put(presigner.parts("x", upload, 3, part_bytes=3, seconds=600)[0], b"one")
     presigner.abort("x", upload)
     presigner.abort("x", upload)
     with pytest.raises(InvalidInput, match="put them again"):

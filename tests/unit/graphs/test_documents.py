@@ -42,8 +42,9 @@ def read(
         (folder / "nodes").write_text(nodes)
         files["nodes"] = UploadedFile(folder / "nodes", "csv")
     declared = None if schema is None else GraphSchema.model_validate(schema)
-    report = canonicalise(files, declared, folder / f"out-{len(list(folder.iterdir()))}")
-    return read_graph(max(folder.glob("out-*"), key=lambda each: each.stat().st_mtime_ns)), report
+    out = folder / f"out-{len(list(folder.iterdir()))}"
+    report = canonicalise(files, declared, out)
+    return read_graph(out), report
 
 
 def pairs(graph: Graph) -> set[tuple[str, str]]:

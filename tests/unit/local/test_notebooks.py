@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+from deploy.local.servers import free_port
 
 pytestmark = pytest.mark.extras
 
@@ -37,14 +38,6 @@ def test_committed_outputs_are_whole_and_of_no_machine(name: str) -> None:
     assert not OF_A_MACHINE.search(str(outputs))
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -55,9 +48,8 @@ def free_ports(count: int) -> list[int]:
     ],
 )
 def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("GRAPHVEIL_PORT", "GRAPHVEIL_METRICS_PORT", "GRAPHVEIL_EXPORTER_PORT")
-    for variable, port in zip(names, free_ports(len(names)), strict=True):
-        monkeypatch.setenv(variable, str(port))
+    for variable in ("GRAPHVEIL_PORT", "GRAPHVEIL_METRICS_PORT", "GRAPHVEIL_EXPORTER_PORT"):
+        monkeypatch.setenv(variable, str(free_port()))
     for variable in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     made = notebook(name)

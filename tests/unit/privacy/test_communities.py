@@ -123,13 +123,17 @@ def test_labels_come_back_compact_and_inputs_stay():
 
 
 def test_thousands_of_communities_stay_linear():
-    """200 000 nodes, 10 000 communities: a second, where nodes x communities would take minutes."""
+    """200 000 nodes cost a thousand times as many communities hardly more: nodes x communities would."""
     rng = np.random.default_rng(1)
-    n, m, k = 200_000, 800_000, 10_000
+    n, m = 200_000, 800_000
     graph = sp.coo_array((np.ones(m, dtype=np.int8), rng.integers(0, n, (2, m))), shape=(n, n)).tocsr()
     graph = (graph + graph.T).tocsr()
-    labels = rng.integers(0, k, n)
     exponential_pass(adjacency(3, [(0, 1)]), np.zeros(3, dtype=int), np.arange(3), NANO)
-    start = time.process_time()
-    exponential_pass(graph, labels, rng.permutation(n), NANO)
-    assert time.process_time() - start < 8
+
+    def cpu_seconds(communities: int) -> float:
+        labels, order = rng.integers(0, communities, n), rng.permutation(n)
+        start = time.process_time()
+        exponential_pass(graph, labels, order, NANO)
+        return time.process_time() - start
+
+    assert cpu_seconds(10_000) < 20 * cpu_seconds(10)

@@ -153,9 +153,9 @@ def test_what_is_no_answer_is_broken(answer: bytes) -> None:
 
 
 def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    assert posted(port) == Outcome(trouble=Trouble.UNREACHABLE)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can meanwhile
+        assert posted(bound.getsockname()[1]) == Outcome(trouble=Trouble.UNREACHABLE)
 
 
 def silent(connection: socket.socket) -> None:

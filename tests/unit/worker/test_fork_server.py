@@ -225,8 +225,10 @@ def test_a_child_is_charged_for_its_own_time_and_memory(preloaded: Path) -> None
 
 def test_the_memory_of_a_child_is_not_that_of_its_server(folder: Path) -> None:
     held = "HELD = bytearray(b'x' * 200_000_000)"
-    with served_by("import time; time.sleep(60)", before=held), Child("release", folder) as child:
+    program = "print('begun', flush=True)\nimport time; time.sleep(3600)"
+    with served_by(program, before=held), Child("release", folder) as child:
         until(lambda: child.exit_code is None and child.pid, what="the child")
+        until(lambda: (folder / "output").read_text(), what="its work")  # it grows no more
         counted = until(child.memory_bytes, what="the child's group")
         own, server = (_resident(pid) for pid in (child.pid, warm.server().pid))
     assert own <= counted + 20_000_000
