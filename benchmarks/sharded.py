@@ -20,8 +20,8 @@ values), or under unit node by ``projection`` (``persons``).
 
 compares the engines that count a folder of Parquet where it lies, the parts code and Sail (Spark Connect, two
 threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Each then draws the shards of
-a fit of the same edges, ``--repeat`` times as large: law, parts and degrees pass through a folder, sealed, as a
-worker hands them to an engine. Memory is the larger of the process that asks and the engine's; *bytes moved*
+a fit of the same edges, ``--repeat`` times as large: law, parts and degrees pass through a folder, sealed, as
+workers hand them to an engine. Memory is the larger of the process that asks and the engine's; *bytes moved*
 are those that stand with the service at the end, or went to the engine and came back.
 
     python -m benchmarks.sharded --threads 1 2 1 2 --nodes 1000000 --edges 20000000 --folder FOLDER
