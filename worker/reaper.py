@@ -1,7 +1,7 @@
 """``python -m worker.reaper``: finishes, queues again or ends what crashed processes left undone.
 
 Several may run; an advisory lock lets one at a time work. What waits for others' folders and engines is done
-in a thread beside the sweeps. It may be done twice at once: whoever next holds the lock may find it under way.
+in a thread beside the sweeps. It may be done twice at once: whoever next holds the lock may find it begun.
 """
 
 from __future__ import annotations
