@@ -41,7 +41,9 @@ def test_from_a_database_to_a_release(command: Command, tmp_path: Path):
     assert "guarantee" in command("report", job["id"]).stdout
     saved = command("download", job["id"], "--to", str(tmp_path / "release")).stdout
     assert "edges.parquet" in saved
-    released = pq.read_table(tmp_path / "release" / "edges.parquet")  # by noise it has no edge once in 200 times
+    released = pq.read_table(
+        tmp_path / "release" / "edges.parquet"
+    )  # by noise it has no edge once in 200 times
     assert released.column_names[:2] == ["source", "target"]
     assert command("report", job["id"], "--format", "html", "--out", str(tmp_path / "r.html")).exit_code == 0
     assert "epsilon 3.5 of 4 left" in command("budget", dataset_id).stdout

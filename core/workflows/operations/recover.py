@@ -89,8 +89,7 @@ def publish_committed(services: Services, elsewhere: bool = False) -> int:
         ids = leases.lost_ids(session, RELEASES, limit, (JobState.PUBLISHING,), wanted)
 
     def finish(job_id: str) -> None:
-        publish.copy_release(services, job_id)
-        publish.finish_release(services, job_id)
+        publish.finish_release(services, job_id, publish.copy_release(services, job_id))
 
     return sweep(ids, finish, subject=str)
 

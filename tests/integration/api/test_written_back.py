@@ -247,10 +247,10 @@ def test_no_sweep_waits_for_a_place_or_an_engine(serving, lake, monkeypatch):
     answers, begun, sweeps, finish = threading.Event(), list[str](), list[int](), elsewhere.finish
     ends = time.monotonic() + PATIENCE_SECONDS
 
-    def waits(*given: Any) -> None:
+    def waits(*given: Any) -> Any:
         begun.append("finish")
         assert answers.wait(PATIENCE_SECONDS)
-        finish(*given)
+        return finish(*given)
 
     def swept(services: Services) -> int:
         sweeps.append(len(begun))
