@@ -19,8 +19,10 @@ values), or under unit node by ``projection`` (``persons``).
     python -m benchmarks.sharded --engine parts spark --nodes 1000000 --edges 20000000 --folder FOLDER
 
 compares the engines that count a folder of Parquet where it lies, the parts code and Sail (Spark Connect, two
-threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Memory is then the larger of
-the process that asks and the engine's; *bytes moved* are those that stand with the service at the end.
+threads): rows, canonical edges, degrees, edges between 16 labels, fingerprint. Each then draws the shards of
+a fit of the same edges, ``--repeat`` times as large: law, parts and degrees pass through a folder, sealed, as
+workers hand them to an engine. Memory is the larger of the process that asks and the engine's; *bytes moved*
+are those that stand with the service at the end, or went to the engine and came back.
 
     python -m benchmarks.sharded --threads 1 2 1 2 --nodes 1000000 --edges 20000000 --folder FOLDER
 
@@ -33,8 +35,10 @@ that of the whole process. Printed too: what 10^10 edges cost on 16 workers, com
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import resource
+import secrets
 import shutil
 import socket
 import subprocess
@@ -54,6 +58,7 @@ import pyarrow.parquet as pq
 from core.evaluation.suite import degree_statistics
 from core.graphs.columns.key_sort import sorted_keys
 from core.graphs.counted.here import Here
+from core.graphs.counted.places import joint
 from core.graphs.counted.port import Engine
 from core.graphs.counted.reference import Reference
 from core.graphs.graph import NodeTable
@@ -75,7 +80,9 @@ from core.privacy.entropy import fresh_key, noise_generator
 from core.privacy.queries import tally
 from core.privacy.session.counted import PrivateParts
 from core.privacy.units import Unit
+from core.publishing.drawn import DEGREES, LAW, PARTS, Drawing
 from core.publishing.parts import degrees_of, placed, write_degrees
+from core.storage.folders import pack
 
 NANO_EPSILON = 1_000_000_000
 COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
@@ -151,6 +158,25 @@ def count(asked: argparse.Namespace) -> Told:
             fingerprint_key=KEY,
         )
     return {"edges": told.edges["edge"]["edges"], "bytes": told.bytes_stored, "content": told.fingerprint}
+
+
+def draw(asked: argparse.Namespace) -> Told:
+    """All shards drawn by one engine: it is given the law, and parts and degrees are fetched."""
+    with engine_of(asked) as engine:
+        place = (asked.folder / f"drawn-{asked.count_by}").as_uri()
+        numbers = tuple(range(asked.shards))
+        drawing = Drawing(place, FORMS[asked.form][0], numbers, asked.shards, secrets.token_bytes(32))
+        law = b"".join(pack(asked.folder / "law"))
+        drawing.put(LAW, [law])
+        told = engine.each(drawing, asked.shards)
+        moved = len(law)
+        for part in told:
+            content, degrees = (b"".join(drawing.get(f"{each}/{part['name']}")) for each in (PARTS, DEGREES))
+            if hashlib.sha256(content).hexdigest() != part["sha256"]:
+                raise ValueError("a part has other bytes than were told of it")
+            moved += len(content) + len(degrees)
+    shutil.rmtree(asked.folder / f"drawn-{asked.count_by}")
+    return {"edges": sum(part["rows"] for part in told), "bytes": moved, "content": joint(told)}
 
 
 @contextmanager
@@ -278,7 +304,7 @@ def threads(asked: argparse.Namespace) -> Told:
 
 
 STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
-    each.__name__: each for each in (plant, count, threads, ingest, fit, law, shard, join)
+    each.__name__: each for each in (plant, count, threads, ingest, fit, law, shard, draw, join)
 }
 
 
@@ -332,15 +358,29 @@ def report(asked: argparse.Namespace) -> None:
 
 
 def engines(asked: argparse.Namespace) -> None:
-    """A row for each engine that counts the same upload; they must find the same content."""
+    """Rows of each engine that counts the same upload, then of each that draws the same shards. All must find
+    the same content."""
+    compared("count", asked, "counted")
+    size = sum(path.stat().st_size for path in (asked.folder / "upload").iterdir())
+    print(f"The upload has {size / 1e6:.1f} MB.\n")
+    for stage in ("ingest", "fit"):
+        run(stage, asked)
+    for repeat in asked.repeat:  # a shard has a strip at least
+        shards = min(asked.shards, run("law", asked, repeat)["strips"])
+        fewer = argparse.Namespace(**vars(asked) | {"shards": shards})
+        compared("draw", fewer, f"drawn in {shards} shards")
+
+
+def compared(stage: str, asked: argparse.Namespace, done: str) -> None:
+    """A row for each engine that does the same."""
     found = set()
     for engine in asked.engine:
-        told = run("count", asked, count_by=engine)
+        told = run(stage, asked, count_by=engine)
         found.add((told["edges"], told["content"]))
-        line(engine, told, f"{told['edges']:,} edges counted, {told['bytes'] / 1e6:.1f} MB moved")
-    size = sum(path.stat().st_size for path in (asked.folder / "upload").iterdir())
-    same = "the same" if len(found) == 1 else "OTHER"
-    print(f"\nThe upload has {size / 1e6:.1f} MB. The engines found {same} content.")
+        line(
+            f"{engine}, {stage}", told, f"{told['edges']:,} edges {done}, {told['bytes'] / 1e6:.1f} MB moved"
+        )
+    print(f"\nThe engines found {'the same' if len(found) == 1 else 'OTHER'} content.\n", flush=True)
 
 
 def released(asked: argparse.Namespace, repeat: int, fitted: list[Told]) -> None:

@@ -1,11 +1,14 @@
 """``python -m worker.reaper``: finishes, queues again or ends what crashed processes left undone.
 
-Several may run; an advisory lock lets one at a time work.
+Several may run; an advisory lock lets one at a time work. What waits for others' folders and engines is done
+in a thread beside the sweeps. It may be done twice at once: whoever next holds the lock may find it begun.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from threading import Thread
 
 from core import command_line
 from core.logging import get_logger
@@ -20,10 +23,12 @@ LOCK = 0x67726170  # "grap": one reaper a database
 log = get_logger(__name__)
 
 
-def reap_once(services: Services) -> dict[str, int]:
+def reap_once(
+    services: Services, duties: Mapping[str, Callable[[Services], int]] = recover.DUTIES
+) -> dict[str, int]:
     """Do every duty once; how much each had to do. One duty's failure does not stop the others."""
     done: dict[str, int] = {}
-    for name, duty in recover.DUTIES.items():
+    for name, duty in duties.items():
         try:
             done[name] = duty(services)
         except Exception as error:  # whatever it is: the other duties must not stop with this one
@@ -37,8 +42,16 @@ def reap_once(services: Services) -> dict[str, int]:
 def run(services: Services, stopping: Stopping) -> None:
     """Do the duties while this process holds the lock. It does them again and again until it is requested to
     stop."""
-    pause = services.settings.reaper_poll_seconds
-    alone(services.db, LOCK, lambda: reap_once(services), pause, stopping)
+    beside = Thread()
+
+    def sweep() -> None:
+        nonlocal beside
+        if not beside.is_alive():
+            beside = Thread(target=reap_once, args=(services, recover.ELSEWHERE), daemon=True)
+            beside.start()
+        reap_once(services)
+
+    alone(services.db, LOCK, sweep, services.settings.reaper_poll_seconds, stopping)
 
 
 def main() -> int:

@@ -102,7 +102,8 @@ class Job(CreatedAt, Leased, Base):
     ``traceparent``: the span of the request, where it was traced. ``accelerator``: what a GPU is to it
     (:class:`core.methods.base.Accelerator`); ``gpu_only``: only a worker that holds one may claim it now.
     ``fitted_attempt``: the attempt that fitted the model whose shards are drawn, or were; ``shards``: how
-    many those are. None for a job that is drawn as a whole, and before its model is there.
+    many those are. None for a job that is drawn as a whole, and before its model is there. ``tables``: those
+    that the engine's catalogue has of its release, with the number of the snapshot; None without any.
     """
 
     __tablename__ = "jobs"
@@ -159,6 +160,7 @@ class Job(CreatedAt, Leased, Base):
     decision_reason: Mapped[str | None] = mapped_column(String(256), default=None)
     fitted_attempt: Mapped[int | None] = mapped_column(Integer, default=None)
     shards: Mapped[int | None] = mapped_column(Integer, default=None)
+    tables: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True), default=None)
     first_read_at: Mapped[datetime | None] = mapped_column(default=None)
     cancel_requested_at: Mapped[datetime | None] = mapped_column(default=None)
     started_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -105,11 +105,15 @@ def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row
 
 
 def lost_ids(
-    session: Session, kind: Kind[Row], limit: int, states: Collection[str] | None = None
+    session: Session,
+    kind: Kind[Row],
+    limit: int,
+    states: Collection[str] | None = None,
+    wanted: ColumnElement[bool] | None = None,
 ) -> Sequence[str]:
     """Select rows whose lease ran out. A worker should have held them; the longest lost come first."""
-    query = select(kind.model.id).where(_lost(kind, states)).order_by(kind.model.lease_expires_at)
-    return session.scalars(query.limit(limit)).all()
+    query = select(kind.model.id).where(_lost(kind, states), true() if wanted is None else wanted)
+    return session.scalars(query.order_by(kind.model.lease_expires_at).limit(limit)).all()
 
 
 def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str] | None = None) -> Row | None:

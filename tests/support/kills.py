@@ -94,7 +94,7 @@ def _lost(world: World) -> tuple[Piece, tuple[Any, ...]]:
 def _charged(world: World) -> tuple[Piece, tuple[Any, ...]]:
     """The charge stands, and the worker is gone before it copied a byte."""
     piece = world.job()
-    with mock.patch("worker.kinds.release.publish.copy_release", _hold), suppress(Held):
+    with mock.patch("worker.kinds.release.publish.copy_files", _hold), suppress(Held):
         world.work(piece)
     world.lapse()
     return piece, ()

@@ -77,8 +77,7 @@ SETTLEMENT: Watched = {
 def publishing(services: Services, work: JobWork, files: list[ReleaseFile]) -> None:
     """As the worker does once the bytes are staged."""
     if publish.commit_release(services, work, files):
-        publish.copy_release(services, work.job_id)
-        publish.finish_release(services, work.job_id)
+        publish.finish_release(services, work.job_id, publish.copy_release(services, work.job_id))
     else:
         publish.cancel_held(services, work)
 

@@ -275,7 +275,7 @@ def _copy(held: Held[JobWork], files: Sequence[elsewhere.Charged]) -> None:
     table = elsewhere.table_of(held.work.spec.release)
     for _ in range(COPY_TRIES):
         try:
-            publish.copy_files(held.services, job_id, attempt, files, table)
+            tables = publish.copy_files(held.services, job_id, attempt, files, table)
             break
         except StorageError:
             log.warning("copy_failed")
@@ -283,4 +283,4 @@ def _copy(held: Held[JobWork], files: Sequence[elsewhere.Charged]) -> None:
     else:
         return
     reach("before_published")
-    publish.finish_release(held.services, job_id)
+    publish.finish_release(held.services, job_id, tables)

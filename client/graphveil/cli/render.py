@@ -257,6 +257,8 @@ def job(found: Job) -> None:
         out.print(f"drawn with {found.size.nodes} nodes; the original has {found.size.of}")
     if found.shards is not None:
         out.print(f"{found.shards.drawn} of {found.shards.total} shards drawn")
+    for each in found.tables:
+        out.print(f"table {escape(each.name)}, snapshot {each.snapshot}")
     if found.budget is not None:
         out.print(f"budget {found.budget.outcome}: {escape(found.budget.text)}")
     if found.evaluation is not None:

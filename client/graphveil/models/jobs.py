@@ -50,6 +50,13 @@ class Shards(Answer):
     total: int
 
 
+class Table(Answer):
+    """A table that the engine's catalogue has of a release, and the snapshot that has all of its rows."""
+
+    name: str = Field(examples=["lake.releases.job_01k8zv2v9h6t0h3r6b8mkx2n4e_edges"])
+    snapshot: str = Field(description="Its number, exact.", examples=["8235467812901342"])
+
+
 class Size(Answer):
     """Another number of nodes than the original's."""
 
@@ -82,6 +89,9 @@ class Job(Answer):
     write_to: str | None = Field(
         default=None,
         description="The folder that the job's tables are written to, in place of the bundle; null for none.",
+    )
+    tables: tuple[Table, ...] = Field(
+        default=(), description="Those of the engine's catalogue, of a job that wrote to it and is published."
     )
     epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
     delta: str = Field(examples=["0"])

@@ -43,8 +43,8 @@ def test_from_a_database_to_a_release(command: Command, tmp_path: Path):
     assert "edges.parquet" in saved
     released = pq.read_table(tmp_path / "release" / "edges.parquet")
     assert released.column_names[:2] == ["source", "target"]
-    (told,) = command.json("report", job["id"])["public"]["statistics"]["edge_types"]
-    assert released.num_rows == told["edges"]  # by noise none once in a hundred times
+    (counted,) = command.json("report", job["id"])["public"]["statistics"]["edge_types"]
+    assert released.num_rows == counted["edges"]  # by its noise none, once in a hundred times
     assert command("report", job["id"], "--format", "html", "--out", str(tmp_path / "r.html")).exit_code == 0
     assert "epsilon 3.5 of 4 left" in command("budget", dataset_id).stdout
 

@@ -205,6 +205,10 @@ def _view(
         sample_of=release.source_id,
         size=None if release.size is None else views.Size(nodes=release.size.nodes, of=release.size.of),
         write_to=elsewhere.folder_of(release),
+        tables=tuple(
+            views.Table(name=name, snapshot=str(number))
+            for name, number in sorted((job.tables or {}).items())
+        ),
         epsilon=format_epsilon(spec.nano_epsilon),
         delta=format_delta(release.delta_atto),
         unit=release.unit,

@@ -81,14 +81,16 @@ def expire_reservations(services: Services) -> int:
     return sweep(pairs, expire, subject=lambda pair: str(pair[1]))
 
 
-def publish_committed(services: Services) -> int:
-    """Publish charged releases of lost workers. They can be downloaded. Never charges."""
+def publish_committed(services: Services, elsewhere: bool = False) -> int:
+    """Publish charged releases of lost workers, in the bundle, or written ``elsewhere``.
+    They can be downloaded. Never charges."""
+    own = Job.spec["release"]["write_to"].astext.is_(None)
     with services.db.transaction() as session:
-        ids = leases.lost_ids(session, RELEASES, services.settings.sweep_limit, (JobState.PUBLISHING,))
+        limit, wanted = services.settings.sweep_limit, ~own if elsewhere else own
+        ids = leases.lost_ids(session, RELEASES, limit, (JobState.PUBLISHING,), wanted)
 
     def finish(job_id: str) -> None:
-        publish.copy_release(services, job_id)
-        publish.finish_release(services, job_id)
+        publish.finish_release(services, job_id, publish.copy_release(services, job_id))
 
     return sweep(ids, finish, subject=str)
 
@@ -165,3 +167,8 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "purge_messages": purge_messages,
 }
 """In the order in which they help one another."""
+
+ELSEWHERE: dict[str, Callable[[Services], int]] = {
+    "publish_elsewhere": partial(publish_committed, elsewhere=True),
+}
+"""Those that wait for others' folders and engines, beside which the first go on."""

@@ -10,7 +10,7 @@ makes a name once, and a table whole or not at all.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,20 +115,23 @@ def put(store: ObjectStore, staged: str, file: Charged, settings: Settings) -> N
             raise StorageError("a charged file is in neither place")
 
 
-def finish(files: Sequence[Charged], table: str | None, settings: Settings) -> None:
-    """Say that all tables of a release are there, with their snapshots in the catalogue, if it has any. What
-    killed processes left of them is gone before."""
+def finish(files: Sequence[Charged], table: str | None, settings: Settings) -> Mapping[str, int]:
+    """Say that all tables of a release are there, with their snapshots in the catalogue, if it has any; those
+    are returned, by name. What killed processes left of them is gone before."""
     from core.graphs.counted import places
 
+    made: Mapping[str, int] = {}
     if files:
         folder = files[0].target.rsplit("/", 2)[0]
         lines = "".join(f"{each.sha256}  {each.target.removeprefix(folder + '/')}\n" for each in files)
         with _answering(folder, settings):
             places.tidy(folder)
             if table is not None:
-                lines += _in_catalogue(folder, files, table, settings)
+                made = _in_catalogue(folder, files, table, settings)
+                lines += "".join(f"# {name} snapshot {number}\n" for name, number in made.items())
             # Last: whoever sees this file finds all that it names.
             places.put_chunks([lines.encode()], f"{folder}/{DONE}")
+    return made
 
 
 def checked(chunks: Iterator[bytes], sha256: str) -> Iterator[bytes]:
@@ -141,18 +144,17 @@ def checked(chunks: Iterator[bytes], sha256: str) -> Iterator[bytes]:
         raise StorageError("a file has other bytes than were told of it")
 
 
-def _in_catalogue(folder: str, files: Iterable[Charged], table: str, settings: Settings) -> str:
-    """Make a table of each folder of files; their snapshots, in comments to ``sha256sum``."""
-    kinds, lines = {each.target.removeprefix(f"{folder}/").partition("/")[0] for each in files}, ""
+def _in_catalogue(folder: str, files: Iterable[Charged], table: str, settings: Settings) -> dict[str, int]:
+    """Make a table of each folder of files; their snapshots, by name."""
+    kinds, made = {each.target.removeprefix(f"{folder}/").partition("/")[0] for each in files}, {}
     try:
         with _engine(table, settings) as engine:
             for kind in sorted(kinds):
-                below = f"{folder}/{ICEBERG}/{kind}"
-                snapshot = engine.table(f"{table}_{kind}", f"{folder}/{kind}", below)
-                lines += f"# {table}_{kind} snapshot {snapshot}\n"
+                name, below = f"{table}_{kind}", f"{folder}/{ICEBERG}/{kind}"
+                made[name] = engine.table(name, f"{folder}/{kind}", below)
     except InvalidInput as error:  # it was tried before anything was paid for
         raise StorageError("the engine's catalogue refuses a table") from error
-    return lines
+    return made
 
 
 @contextmanager

@@ -322,20 +322,24 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
         return True
 
 
-def copy_release(services: Services, job_id: str) -> None:
-    """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError."""
+def copy_release(services: Services, job_id: str) -> Mapping[str, int]:
+    """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError.
+
+    Returned are the snapshots of tables that the engine's catalogue has of it, by name.
+    """
     with services.db.transaction() as session:
         job = repository.existing(session, job_id)
         found = repository.artifacts(session, job_id)
         files = [elsewhere.Charged(file.name, file.object_key, file.sha256) for file in found]
         table = elsewhere.table_of(spec_of(job).release)
-    if job.state == JobState.PUBLISHING:
-        copy_files(services, job_id, job.attempt, files, table)
+    if job.state != JobState.PUBLISHING:
+        return {}
+    return copy_files(services, job_id, job.attempt, files, table)
 
 
 def copy_files(
     services: Services, job_id: str, attempt: int, files: Sequence[elsewhere.Charged], table: str | None
-) -> None:
+) -> Mapping[str, int]:
     """Copy what the attempt has staged and charged. It does as :func:`copy_release`, without a look at the
     job."""
     store, settings = services.store, services.settings
@@ -352,7 +356,7 @@ def copy_files(
         else:
             raise StorageError("a charged file is in neither place", job_id=job_id)
         failpoints.reach("while_copying")
-    elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], table, settings)
+    return elsewhere.finish([file for file in files if elsewhere.is_address(file.target)], table, settings)
 
 
 def charged(work: JobWork, file: ReleaseFile) -> elsewhere.Charged:
@@ -361,12 +365,16 @@ def charged(work: JobWork, file: ReleaseFile) -> elsewhere.Charged:
     return elsewhere.Charged(file.name, address or release_key(work.job_id, file.name), file.sha256)
 
 
-def finish_release(services: Services, job_id: str) -> None:
-    """Publish the job and queue its evaluation. It happens once only, however often it is called."""
+def finish_release(services: Services, job_id: str, tables: Mapping[str, int]) -> None:
+    """Publish the job and queue its evaluation. It happens once only, however often it is called.
+
+    ``tables``: as :func:`copy_release` returns them.
+    """
     with services.db.transaction() as session:
         job = repository.locked(session, job_id)
         if job is None or job.state != JobState.PUBLISHING:
             return
+        job.tables = dict(tables) or None
         jobs.published(session, job)
         ticks.ended(session, job)
         announcements.job_came_to(session, job)

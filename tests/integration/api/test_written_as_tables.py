@@ -76,6 +76,8 @@ def whole(tenant: Tenant, job: str, lake: Path, session: SparkSession) -> dict[s
     kinds = {path.name for path in (lake / job).iterdir() if path.is_dir()} - {"iceberg"}
     assert {"edges", "nodes"} <= kinds
     assert found.keys() == {f"out.{job}_{kind}" for kind in kinds}
+    told = state(tenant, job)["tables"]
+    assert told == [{"name": name, "snapshot": str(found[name])} for name in sorted(found)]
     for kind in kinds:
         name = f"out.{job}_{kind}"
         there = session.sql(f"select * from {name} version as of {found[name]}").toArrow()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
+import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,14 +23,16 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.common.context import open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.operations import recover
 from core.workflows.releases import elsewhere
 from core.workflows.releases.zips import release_zip
 from tests.integration.api.conftest import SCHEMA, Tenant
-from tests.support.faults import assert_sound, endings, lapse
+from tests.support.faults import assert_sound, endings, lapse, until
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.releases import job_row, stored_keys
 from worker.process import open_process
-from worker.reaper import reap_once
+from worker.reaper import reap_once, run
 
 NODES = 60
 keys = itertools.count()
@@ -172,6 +176,7 @@ def again(tenant: Tenant, job: str) -> None:
     """What was handed back may be taken at once."""
     lapse(tenant.services)
     reap_once(tenant.services)
+    reap_once(tenant.services, recover.ELSEWHERE)
 
 
 def stopping(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
@@ -229,6 +234,44 @@ def test_a_place_that_is_away_or_withdrawn_is_waited_for(serving, lake, monkeypa
     assert not place.exists()
     again(tenant, job)
     whole(tenant, job, place)
+
+
+def test_no_sweep_waits_for_a_place_or_an_engine(serving, lake, monkeypatch):
+    tenant = serving(reaper_poll_seconds=0.01)
+    job = drawn(tenant, lake)
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.kinds.release.COPY_TRIES", 1)
+        stopping(patch, 0)
+        tenant.work(Topic.RUN, job)
+    lapse(tenant.services)
+    answers, begun, sweeps, finish = threading.Event(), list[str](), list[int](), elsewhere.finish
+    ends = time.monotonic() + PATIENCE_SECONDS
+
+    def waits(*given: Any) -> Any:
+        begun.append("finish")
+        assert answers.wait(PATIENCE_SECONDS)
+        return finish(*given)
+
+    def swept(services: Services) -> int:
+        sweeps.append(len(begun))
+        return 0
+
+    class Stopping:
+        def __call__(self) -> bool:
+            return sweeps.count(1) > 2 or time.monotonic() > ends
+
+        def wait(self, seconds: float) -> bool:
+            time.sleep(seconds)
+            return self()
+
+    monkeypatch.setattr(elsewhere, "finish", waits)
+    monkeypatch.setitem(recover.DUTIES, "purge_messages", swept)
+    run(tenant.services, Stopping())
+    assert begun == ["finish"]  # and no sweep begins what another has begun
+    assert state(tenant, job)["state"] == "publishing"
+    answers.set()
+    until(lambda: state(tenant, job)["state"] == "published")
+    whole(tenant, job, lake)
 
 
 def test_other_bytes_than_were_charged_are_not_written(serving, lake, monkeypatch):

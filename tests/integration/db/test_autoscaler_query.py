@@ -15,6 +15,7 @@ from core.identity.service import Principal
 from core.jobs.models import JobState
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
+from core.workflows.releases import sharded
 from tests.support.inline import taken
 from tests.support.releases import job_row, parted_dataset, queued_job, ready_dataset
 
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.extras
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 
 
-def asked(services: Services, name: str = "worker") -> int:
-    """How many pods of that name the trigger's query asks for."""
+def asked(services: Services, name: str = "worker", at_once: int = 1) -> int:
+    """How many pods of that name the trigger's query asks for, where one takes so many shards ``at_once``."""
     component = "gpu-autoscaling/worker-gpu" if name == "worker-gpu" else "autoscaling/worker"
     documents = yaml.safe_load_all((DEPLOY / "kubernetes" / "components" / f"{component}.yaml").read_text())
     (scaled,) = [
@@ -37,7 +38,11 @@ def asked(services: Services, name: str = "worker") -> int:
     with psycopg.connect(
         address.set(username="graphveil_verifier").render_as_string(hide_password=False)
     ) as verifier:
-        row = verifier.execute(trigger["metadata"]["query"]).fetchone()
+        query = trigger["metadata"]["query"]
+        if at_once > 1:
+            assert query.count(" / 1.0") == 1
+            query = query.replace(" / 1.0", f" / {at_once}.0")
+        row = verifier.execute(query).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -75,6 +80,30 @@ def test_each_shard_that_is_not_drawn_asks_for_a_pod_in_place_of_its_job(
     assert asked(services) == count
     assert taken(settings, Topic.SHARD, f"{job.id}.0")
     assert asked(services) == count - 1
+
+
+def test_shards_that_one_pod_takes_at_once_ask_for_one_pod(services: Services, principal: Principal) -> None:
+    """As where an engine draws them: those that a worker holds, and so many of a job that wait."""
+    settings = services.settings.model_copy(update={"shard_edges": 100})
+    dataset = parted_dataset(services, principal)
+    jobs = [
+        queued_job(Services(services.db, services.store, settings), principal, dataset.id, key=key)
+        for key in ("k1", "k2")
+    ]
+    for job in jobs:
+        assert taken(settings, Topic.RUN, job.id)
+    first, second = (job_row(services, job.id).shards or 0 for job in jobs)
+    assert min(first, second) > 3
+    assert asked(services) == first + second
+    assert asked(services, at_once=sharded.MOST_AT_ONCE) == 2
+    address = make_url(services.settings.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        owner.execute(
+            "UPDATE shards SET state = 'drawing', leased_by = 'w1' WHERE job_id = %s AND number < 3",
+            (jobs[0].id,),
+        )
+    assert asked(services) == 1 + first - 3 + second
+    assert asked(services, at_once=2) == 1 + -(-(first - 3) // 2) + -(-second // 2)
 
 
 def test_each_upload_that_is_not_validated_asks_for_a_validator(

@@ -107,6 +107,7 @@ FILLED: dict[str, tuple[Callable[[Settings], None], frozenset[str]]] = {
     "0008": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0009": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0010": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0011": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
 }
 
 

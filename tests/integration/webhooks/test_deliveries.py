@@ -105,7 +105,7 @@ def test_every_end_of_a_job_is_told_to_those_who_asked(
     work = publish.begin_job(service, failed.id, "w")
     assert work is not None
     publish.fail_job(service, work, JobReason.GENERATOR_FAILED)
-    publish.finish_release(service, published.id)  # again, as the reaper may: it tells nothing twice
+    publish.finish_release(service, published.id, {})  # again, as the reaper may: it tells nothing twice
     deliver(service)
     told = sorted((content["type"], content["data"]["job_id"]) for content in contents(inbox))
     assert told == [("job.failed", failed.id), ("job.published", published.id)]
