@@ -67,6 +67,7 @@ def pytest_collection() -> Iterator[object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.get_freeze_count = lambda: 1  # some are: to count them each time something loads takes long
         gc.set_threshold(*EVERY)
         gc.enable()
 
