@@ -24,7 +24,7 @@ WHEELS ?=
 
 .PHONY: help demo up docs words hooks release secrets check-deploy check-catalogues licences kernels wheel test test-default test-papers \
 	test-audits test-extras test-faults test-client test-isa test-browser test-slow test-gpu bench-gpu \
-	lint lint-types lint-client lint-style lint-imports lint-house format bench clean
+	lint lint-beside lint-types lint-client lint-style lint-imports lint-house format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -112,9 +112,13 @@ wheel: $(READY)
 	@rm -rf build/lib client/build  # a former build would add its files
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./client
 
-# Beside the tests, whose waits for a database or a process leave time; all is checked whatever fails.
+# All is checked whatever fails.
 test: $(READY)
-	@$(MAKE) --no-print-directory -k -j 2 test-default $(LINT)
+	@$(MAKE) --no-print-directory -k -j 2 test-default lint-beside
+
+# In the time that the tests leave while they wait for a database or a process: no test waits for it.
+lint-beside:
+	@nice $(MAKE) --no-print-directory -k $(LINT)
 
 test-default test-papers test-audits test-extras test-faults: kernels
 	$(PYTEST) --group $(@:test-%=%)

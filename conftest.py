@@ -8,12 +8,14 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
+from httpx._transports import default as transports
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # importlib mode leaves the path alone
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 # A busy machine is no fault of an answer: httpx's own five seconds end no test.
 for _limit in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, _limit, PATIENCE_SECONDS)
+
+# Every client would read the machine's certificates anew: most of what a call costs.
+transports.create_ssl_context = cache(transports.create_ssl_context)
 
 # A busy machine is no fault of an example: neither its time nor that of making it fails a test.
 hypothesis.settings.register_profile(
@@ -67,6 +72,7 @@ def pytest_collection() -> Iterator[object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.get_freeze_count = lambda: 1  # some are: to count them each time something loads takes long
         gc.set_threshold(*EVERY)
         gc.enable()
 

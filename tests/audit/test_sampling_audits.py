@@ -14,7 +14,7 @@ from core.privacy.accounting.audited import MECHANISMS, AuditSpec, canary_schema
 from core.privacy.accounting.dp_sgd import DpSgd
 from core.privacy.accounting.events import NANO
 from core.privacy.accounting.plan import Allotment, PrivacyPlan
-from core.privacy.mechanisms import gradients, randomised_response
+from core.privacy.mechanisms import randomised_response
 from core.privacy.units import Unit
 from core.publishing import audit_targets
 from tests.support.auditing import SOUND, caught, in_both_forms
@@ -140,7 +140,9 @@ def test_dp_sgd_with_half_the_noise_is_caught(half_noise_training):
 @pytest.mark.slow
 def test_dp_sgd_whose_sampling_is_more_than_is_paid_for_is_caught(monkeypatch):
     """The plan counts on a rate of 1 / 4; the copy takes every edge."""
-    monkeypatch.setattr(gradients.DpSgdSession, "_drawn", lambda self, rng: self._edges)
+    monkeypatch.setattr(
+        "core.privacy.mechanisms.gradients.DpSgdSession._drawn", lambda self, rng: self._edges
+    )
     assert beyond(partial(measured_steps, QUARTER, delta=0.1), 4_000)
 
 

@@ -12,8 +12,8 @@ from core.methods import registry
 from core.privacy.accounting.audited import MECHANISMS, AuditSpec, default_runs
 from core.privacy.accounting.events import NANO, Pure
 from core.privacy.accounting.plan import PrivacyPlan
-from core.privacy.mechanisms import gradients, randomised_response, samplers
 from core.privacy.mechanisms import noise as mechanisms
+from core.privacy.mechanisms import randomised_response, samplers
 from core.publishing import audit
 from core.publishing.audit_targets import target_of
 from core.settings import Settings
@@ -86,7 +86,7 @@ def half_response(monkeypatch):
 def half_training(monkeypatch):
     true = samplers.add_discrete_gaussian_wide
     monkeypatch.setattr(
-        gradients.samplers, "add_discrete_gaussian_wide", lambda rng, v, sigma: true(rng, v, sigma // 2)
+        samplers, "add_discrete_gaussian_wide", lambda rng, v, sigma: true(rng, v, sigma // 2)
     )
 
 

@@ -1,4 +1,4 @@
-"""A service in which everything has happened that promises speak of; built once for each module."""
+"""A service in which everything has happened that promises speak of; built once, as nobody changes it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def lost_after_opening(services: Services, job_id: str) -> None:
     assert recover.recover_lost(services, Topic.RUN) == 1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(postgres_cluster: PostgresCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Jobs that were published, failed, cancelled, lost, that run, that wait; a stream; a Rényi account."""
     name = postgres_cluster.create()

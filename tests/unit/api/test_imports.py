@@ -26,13 +26,9 @@ def run(script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_app_loads_without_a_workers_libraries():
+def test_the_app_and_what_it_knows_of_methods_and_formats_load_without_a_workers_libraries():
     # Nor the way to a collector, which only a process that traces needs.
     names = (*WORKER_ONLY, "core.tracing.recorder", "opentelemetry.exporter")
-    run("import sys, api.app, api.__main__, api.admin.keys, api.serve.serving\n" + LOADED.format(names=names))
-
-
-def test_methods_and_formats_are_known_without_a_workers_libraries():
     script = """
 from core.workflows.jobs import queries
 from core.graphs import formats
@@ -40,7 +36,8 @@ methods = {method.name for method in queries.methods()}
 assert "psgraph" in methods, methods
 assert {"csv", "graphml", "parquet"} <= set(formats.names())
 """
-    run(BLOCK.format(names=WORKER_ONLY) + script)
+    loads = "import sys, api.app, api.__main__, api.admin.keys, api.serve.serving\n"
+    run(loads + LOADED.format(names=names) + BLOCK.format(names=WORKER_ONLY) + script)
 
 
 def test_the_client_loads_without_the_service():
