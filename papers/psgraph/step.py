@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.methods._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
+from core.methods._shared.blocks.estimates import norm_sub_groups
 from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.degrees.counts import summed_variance
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, tails_tell, thresholds
@@ -16,6 +16,7 @@ from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
 from papers._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from papers.psgraph.budget import PSGraphParams, StepBudget, between_communities
+from papers.psgraph.combined import Estimate, all_past, two_steps
 from papers.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 
 if TYPE_CHECKING:
