@@ -69,7 +69,7 @@ from core.graphs.schema.partable import inside, part_name
 from core.graphs.stored.parted import groups, read_parted, write_parted
 from core.graphs.stored.parts import ENDS, Ends, Part, canonical_part, write_part
 from core.graphs.uploads.files import IngestLimits
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.shards.draw import strips, write_strips
 from core.methods._shared.shards.law import load_law, strip_law
 from core.methods._shared.shards.values import load_values

@@ -43,7 +43,6 @@ from graphveil.amounts import format_delta, format_epsilon
 
 OPENING = "opening"
 """The one kind of line that is no entry of the service's: from here on the reservation ends as a spend."""
-_BEGIN = (EntryKind.GRANT, EntryKind.RESERVE, OPENING)
 _SPENT = (EntryKind.CHARGE, EntryKind.FORFEIT)
 _ENDS = (*_SPENT, EntryKind.RELEASE)
 MAX_LINE_BYTES = 1 << 24

@@ -20,7 +20,7 @@ from core.graphs.columns.key_sort import MANY, sorted_keys
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.methods import registry
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.matching.near import near_keys
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.triangles import Targets, rewired

@@ -134,12 +134,13 @@ def shares_of_hat(
     posterior under the noisy graph's flips, while nodes keep their paid degrees: at most the share of
     ``true_edges.posterior_share`` for very unequal degrees. Degrees far from the true ones, and rewiring to
     triangles afterwards, take away as much as no public fact says; the least is what chance gives (m / N of m
-    edges in N slots). Without a frame, pairs are sampled one by one as ``true_edges.weighted_share`` has
+    edges in N slots). Without a frame, pairs are sampled one by one as ``weighted.weighted_share`` has
     them. What a decoder learns by DP-SGD tells slots apart as unequal degrees do, and is not counted by
     itself. The number of edges is the declared bound or a guess. ``nodes``: the sizes of the universes.
     """
-    from core.methods._shared.flips.true_edges import posterior_share, weighted_share
+    from core.methods._shared.flips.true_edges import posterior_share
     from core.privacy.accounting.flips import Flips
+    from papers.dpggan.weighted import weighted_share
 
     grants = granted(plan)
     found = {}

@@ -15,12 +15,13 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.matching.exact import matched, one_block
-from core.methods._shared.matching.pairs import distinct, triangle
+from core.methods._shared.matching.pairs import triangle
 from core.methods._shared.slots import markov_chain
 from core.methods._shared.slots.evidence import flips_of, log_likelihood_ratio
 from core.methods._shared.triangles.draw import rewired_to_aims
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
+from papers._shared.blocks.ranks import distinct
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
@@ -93,7 +94,7 @@ def by_score(columns: Columns, shape: Shape, scores: Scores | None, rng: Rng) ->
 
 
 def _keys(rank: np.ndarray, nodes: int) -> np.ndarray:
-    high, low = triangle(rank, rank)
+    high, low = triangle(rank)
     keys: np.ndarray = low * np.int64(nodes) + high
     return keys
 

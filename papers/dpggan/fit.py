@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.counts import noisy_count
-from core.methods._shared.degrees.pooling import Hint, hints
 from core.methods._shared.flips.balanced import balanced_about
 from core.methods._shared.slots.evidence import flips_column
 from core.methods._shared.triangles import draw as degree_triangle
@@ -21,6 +21,7 @@ from core.privacy.entropy import noise_generator
 from papers.dpggan.budget import Granted, granted
 from papers.dpggan.model import LinkModel
 from papers.dpggan.params import LinkParams
+from papers.dpggan.pooling import Hint, NoisyGraph, hints
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns
@@ -66,11 +67,13 @@ def _frames(
         cell = graph.cell(name, step)
         products = cell.shape.source_count >= params.product_nodes
         paid[name, step] = degree_triangle.read(cell, nano_epsilon, params, products)
-    said: Sequence[Hint | None] = [None] * len(paid)
+    said: Sequence[Hint] = [Hint(each.edges, None) for each in paid.values()]
     if graph.schema.collection is not None and params.pooled:
-        said = hints([each.noisy_graph() for each in paid.values()])
+        said = hints([NoisyGraph.of(each) for each in paid.values()])
     return {
-        key: degree_triangle.columns(each, len(each.degrees), params, rng, hint)
+        key: degree_triangle.columns(
+            replace(each, edges=hint.edges), len(each.degrees), params, rng, hint.shapes
+        )
         for (key, each), hint in zip(paid.items(), said, strict=True)
     }
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -29,6 +28,7 @@ from core.methods.base import (
 from core.methods.room import require_nodes
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers.dpggan import paper
 from papers.dpggan.budget import composition, make_plan, shares_of_hat
 from papers.dpggan.idle import idle

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.methods._shared.frame.heeded import require_heeded
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -24,6 +23,7 @@ from core.methods.base import (
 )
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers.hetesdg.budget import make_plan, require_room
 from papers.hetesdg.idle import idle
 from papers.hetesdg.params import HeteParams

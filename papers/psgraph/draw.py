@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.degrees.counts import fill, integers
+from core.methods._shared.matching.pairs import top_up
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.reconstruct import Layout, capacity, reconstruct
 from papers.psgraph.budget import PSGraphParams
 from papers.psgraph.step import StepModel
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.frame.model import drawn_by_cell
 from core.methods.base import FittedModel, Progress
 from core.privacy.entropy import Generator as Rng

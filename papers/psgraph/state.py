@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.methods._shared.blocks.estimates import Estimate
+from papers.psgraph.combined import Estimate
 from papers.psgraph.step import Memory
 
 FORMAT = 1

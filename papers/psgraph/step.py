@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.methods._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
-from core.methods._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.estimates import norm_sub_groups
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.degrees.counts import summed_variance
-from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
+from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, tails_tell, thresholds
 from core.privacy import limits
 from core.privacy.accounting.events import NANO
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from papers.psgraph.budget import PSGraphParams, StepBudget, between_communities
+from papers.psgraph.combined import Estimate, all_past, two_steps
 from papers.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 
 if TYPE_CHECKING:
@@ -110,6 +111,14 @@ def fit_step(
     )
     partition_edges = edges if before is None else before.partition_edges
     return model, Memory(edges, partition_edges, labels, reading.inside, reading.outside, tails)
+
+
+def public_thresholds(nodes: int) -> np.ndarray:
+    """Choose thresholds that suit every step of a stream.
+
+    They go up to the largest degree that there can be; int64.
+    """
+    return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
 
 
 def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edges: int) -> str:

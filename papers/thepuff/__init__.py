@@ -49,7 +49,6 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.methods._shared.frame.heeded import require_heeded
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods._shared.frame.stages import staged
 from core.methods._shared.values.stage import VALUES
 from core.methods.base import (
@@ -64,6 +63,7 @@ from core.methods.base import (
 from core.methods.room import require_nodes
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers.thepuff import paper
 from papers.thepuff.budget import make_plan, true_shares_of
 from papers.thepuff.params import ThepuffParams, idle

@@ -34,7 +34,7 @@ from core.graphs.schema.partable import cells_of
 from core.graphs.stored.fingerprint import fingerprint
 from core.graphs.stored.whole import write_universe
 from core.graphs.uploads.files import IngestLimits
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.shards.draw import write_shard
 from core.methods._shared.shards.law import load_law, strip_law
 from core.privacy.queries import Shape, ask

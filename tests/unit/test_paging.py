@@ -88,11 +88,11 @@ def test_a_place_without_its_signature_is_refused() -> None:
 def test_pages_are_cut_to_size_and_the_last_one_has_no_cursor() -> None:
     rows = [SimpleNamespace(id=f"r{n}", created_at=datetime(2026, 1, n, tzinfo=UTC)) for n in range(1, 5)]
     first = page()
-    shown, more = first.cut(rows, paging.newest_first)
+    shown, more = first.cut(rows, paging.by_age)
     assert [row.id for row in shown] == ["r1", "r2", "r3"]
     assert more is not None
     assert page(more).before == (rows[2].created_at, "r3")
-    assert page(more).cut(rows[3:], paging.newest_first) == (rows[3:], None)
+    assert page(more).cut(rows[3:], paging.by_age) == (rows[3:], None)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 501])

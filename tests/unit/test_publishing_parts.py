@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.graphs.schema.partable import inside
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.shards.draw import strips, write_shard
 from core.methods._shared.shards.law import sided_law, strip_law
 from core.publishing.parts import degrees_of, placed, write_degrees

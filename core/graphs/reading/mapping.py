@@ -17,11 +17,6 @@ from core.errors import InvalidInput
 
 LEFT = "-"
 """What a column is called that is left alone."""
-ROLES = ("source", "target", "time", "type", "id")
-"""Roles that one column has, and ``time`` also two, the day and its clock.
-
-Any other name is that of a value, or of an attribute in a node list.
-"""
 REPEATED = ("value", "attribute", LEFT)
 """What several columns may be: they keep the names that the file gives them."""
 MAX_COLUMNS = 256

@@ -12,8 +12,6 @@ import pyarrow as pa
 from core.graphs.columns.arrays import as_text, times_of
 from core.graphs.reading.cells import order_of_days, slashed
 
-ORDERS = ("dmy", "mdy", "ymd")
-"""What a person says of dates: day first, month first, or year first in digits alone."""
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p")
 _DAYS = {
     "dmy": ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y"),

@@ -12,7 +12,7 @@ file is as long as a power of two, PADDED_BYTES at least, which is that of all l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from core.errors import InvalidInput
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
-from core.graphs.views.pseudonyms import Permuter
 
 FILE = "sensitive.parquet"
 COLUMNS = pa.schema([("type", pa.string()), ("source", pa.int64()), ("target", pa.int64())])
@@ -72,16 +71,6 @@ class SensitiveLinks:
         """Return the sensitive links of one relation, none where it has none."""
         none = np.empty(0, dtype=np.int64)
         return self.pairs.get(name, (none, none))
-
-
-def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permuter) -> SensitiveLinks:
-    """Draw a share of each relation's links at random, rounded down: for evaluation. O(m)."""
-    drawn = {}
-    for name in relations:
-        table = graph.edges[name]
-        chosen = np.sort(rng.permutation(table.count)[: int(share * table.count)])
-        drawn[name] = (table.source[chosen].astype(np.int64), table.target[chosen].astype(np.int64))
-    return SensitiveLinks.of(graph, drawn)
 
 
 def write_sensitive(links: SensitiveLinks, folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.shards.cells import CellLaws
 from core.methods._shared.shards.law import STRIP_EDGES, StripLaw, sided_law, strip_law

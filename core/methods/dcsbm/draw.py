@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import top_up
 from core.methods._shared.blocks.whole import whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import scaled_to
@@ -12,6 +11,7 @@ from core.methods._shared.frame.columns import Columns
 from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import completed, matched
 from core.methods._shared.matching.near import near_keys
+from core.methods._shared.matching.pairs import top_up
 from core.methods._shared.rewiring.clustering import ToldClustering
 from core.methods._shared.rewiring.products import product_goal
 from core.methods._shared.rewiring.triangles import Targets, proposals_for, rewired

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks, top_up
-from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.blocks.whole import Blocks, whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.columns import Columns
 from core.methods._shared.matching.ends import degrees_in, merged
 from core.methods._shared.matching.exact import matched, one_block
+from core.methods._shared.matching.pairs import top_up
 from core.methods._shared.node_values.blocks import joined
 from core.methods.base import Parameters
 from core.methods.keyframe.kernels import first_come

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.partition import upper_triangle
-from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.blocks.whole import upper_triangle, whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw, scaled_to
 from core.methods._shared.frame.columns import Columns

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks
-from core.methods._shared.blocks.whole import whole_blocks
+from core.methods._shared.blocks.whole import Blocks, whole_blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.degrees.fitted import DegreeLaw
 from core.methods._shared.frame.columns import Columns

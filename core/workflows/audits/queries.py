@@ -37,7 +37,7 @@ def list_audits(
     page = paging.paged(services, principal, "audits", cursor, limit)
     with services.db.transaction() as session:
         rows = repository.page(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
-    shown, more = page.cut(rows, paging.newest_first)
+    shown, more = page.cut(rows, paging.by_age)
     return Audits(items=[view(row, services.settings) for row in shown], next_cursor=more)
 
 

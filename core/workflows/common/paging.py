@@ -71,7 +71,7 @@ class Paging:
         return _encoded(_mac(self._settings, self._scope, text), text)
 
 
-def newest_first(row: Listed) -> Place:
+def by_age(row: Listed) -> Place:
     """Return the place of a row, newest first. It is that in a list that shows the newest first."""
     return row.created_at.isoformat(), row.id
 

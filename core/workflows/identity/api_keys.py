@@ -68,7 +68,7 @@ def list_keys(services: Services, principal: Principal, *, cursor: str | None, l
     page = paging.paged(services, principal, "keys", cursor, limit)
     with services.db.transaction() as session:
         found = identity.list_keys(session, principal.tenant, before=page.before, limit=page.size + 1)
-    shown, more = page.cut(found, paging.newest_first)
+    shown, more = page.cut(found, paging.by_age)
     return Keys(items=list(shown), next_cursor=more)
 
 

@@ -62,7 +62,7 @@ def list_sessions(
         found = sessions.list_open(
             session, services.settings, principal.tenant, before=page.before, limit=page.size + 1
         )
-    shown, more = page.cut(found, paging.newest_first)
+    shown, more = page.cut(found, paging.by_age)
     return OpenSessions(items=list(shown), next_cursor=more)
 
 

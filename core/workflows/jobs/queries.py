@@ -89,7 +89,7 @@ def list_jobs(
             limit=page.size + 1,
             falls=order.falls,
         )
-        shown, more = page.cut(rows, paging.newest_first)
+        shown, more = page.cut(rows, paging.by_age)
         return views.Jobs(items=_views(session, principal, shown), next_cursor=more)
 
 

@@ -47,7 +47,7 @@ def list_proposals(
             before=page.before,
             limit=page.size + 1,
         )
-    shown, more = page.cut(rows, paging.newest_first)
+    shown, more = page.cut(rows, paging.by_age)
     return Proposals(items=[service.view(row) for row in shown], next_cursor=more)
 
 

@@ -58,11 +58,6 @@ class Edition:
     released_on: date
 
 
-def artifacts(services: Services, principal: Principal, job_id: str) -> list[View]:
-    """Return the files of :func:`listed`."""
-    return listed(services, principal, job_id).items
-
-
 def listed(services: Services, principal: Principal, job_id: str) -> Artifacts:
     """List a published job's files that the caller may open. They are by name; private ones never."""
     require(principal, Role.REQUESTER, Role.CURATOR)

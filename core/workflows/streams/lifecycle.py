@@ -144,7 +144,7 @@ def list_streams(
             before=page.before,
             limit=page.size + 1,
         )
-    shown, more = page.cut(rows, paging.newest_first)
+    shown, more = page.cut(rows, paging.by_age)
     return Streams(items=[_view(row) for row in shown], next_cursor=more)
 
 

@@ -90,7 +90,7 @@ def list_deliveries(
         rows = repository.deliveries(
             session, endpoint_id, state=state, before=page.before, limit=page.size + 1
         )
-    shown, more = page.cut(rows, paging.newest_first)
+    shown, more = page.cut(rows, paging.by_age)
     return Deliveries(items=[_view(row) for row in shown], next_cursor=more)
 
 

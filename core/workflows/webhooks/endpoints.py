@@ -109,7 +109,7 @@ def list_webhooks(
     page = paging.paged(services, principal, "webhooks", cursor, limit)
     with services.db.transaction() as session:
         rows = repository.endpoints(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
-    shown, more = page.cut(rows, paging.newest_first)
+    shown, more = page.cut(rows, paging.by_age)
     return Webhooks(items=[_view(row) for row in shown], next_cursor=more)
 
 

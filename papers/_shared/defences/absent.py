@@ -25,13 +25,13 @@ def absent_pairs(taken: np.ndarray, nodes: int, wanted: int, rng: Rng) -> np.nda
     wanted = min(wanted, free)
     if 2 * (wanted + len(taken)) > room(nodes):
         rank = np.arange(room(nodes))
-        high, low = triangle(rank, rank)
+        high, low = triangle(rank)
         keys = np.setdiff1d(low * nodes + high, taken, assume_unique=True)
         return np.sort(keys[rng.permutation(len(keys))[:wanted]])
     found = np.empty(0, dtype=np.int64)
     while len(found) < wanted:  # a pair is free with probability one half at least
         missing = wanted - len(found)
-        high, low = triangle(rng.integers(0, room(nodes), 2 * missing + 16), found)
+        high, low = triangle(rng.integers(0, room(nodes), 2 * missing + 16))
         keys = np.setdiff1d(low * nodes + high, taken)
         fresh = np.setdiff1d(keys, found, assume_unique=True)
         found = np.union1d(found, fresh[rng.permutation(len(fresh))[:missing]])

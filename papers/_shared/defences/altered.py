@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ import numpy as np
 
 from core.errors import PrivacyViolation
 from core.graphs.graph import Graph
-from core.graphs.views.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
+from core.graphs.views.pseudonyms import Permuter
+from core.graphs.views.sensitive import SensitiveLinks, stored_links, write_sensitive
 from core.methods._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.methods._shared.matching.pairs import pack
 from core.methods.base import FittedModel, Parameters, Progress, Training
@@ -34,6 +35,16 @@ Alter = Callable[[Visible, DefenceParams, Rng, Progress], Altered]
 
 TRAINING = "training.json"
 WEIGHTED = "weighted"
+
+
+def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permuter) -> SensitiveLinks:
+    """Draw a share of each relation's links at random, rounded down: for evaluation. O(m)."""
+    drawn = {}
+    for name in relations:
+        table = graph.edges[name]
+        chosen = np.sort(rng.permutation(table.count)[: int(share * table.count)])
+        drawn[name] = (table.source[chosen].astype(np.int64), table.target[chosen].astype(np.int64))
+    return SensitiveLinks.of(graph, drawn)
 
 
 @dataclass(frozen=True)

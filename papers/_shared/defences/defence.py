@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     GraphKinds,
     Method,
@@ -24,6 +23,7 @@ from core.methods.base import (
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from papers._shared.defences.visible import REASON, Altered, DefenceParams, Visible
+from papers._shared.unprotected import unprotected_plan
 
 if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng

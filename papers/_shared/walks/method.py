@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import errors
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
     GraphKinds,
@@ -19,6 +18,7 @@ from core.methods.base import (
 )
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers._shared.walks.params import WalkParams
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.degrees.counts import fill, integers
-from core.methods._shared.matching.pairs import distinct, pack
+from core.methods._shared.matching.pairs import pack
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.ranks import distinct
 from papers.comparators.der.params import DERParams
 from papers.comparators.der.regions import rooms, starts
 

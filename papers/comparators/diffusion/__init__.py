@@ -37,7 +37,6 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.graphs.schema.node_bins import synthesised_in
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
     GraphKinds,
@@ -48,6 +47,7 @@ from core.methods.base import (
 )
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers.comparators.diffusion.params import REASON, DiffusionParams
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.methods._shared.blocks.partition import upper_triangle
-from core.methods._shared.blocks.reconstruct import Blocks, capacity
+from core.methods._shared.blocks.whole import Blocks, upper_triangle
 from core.methods._shared.degrees.counts import integers, noisy_count, to_total
 from core.methods._shared.frame.plan import divide
 from core.methods._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.reconstruct import capacity
 
 if TYPE_CHECKING:
     from core.privacy.session.private_graph import PrivateCell

@@ -26,7 +26,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import (
     Accelerator,
     GraphKinds,
@@ -37,6 +36,7 @@ from core.methods.base import (
 )
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from papers._shared.unprotected import unprotected_plan
 from papers.comparators.graphrnn.params import REASON, GraphRnnParams
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub, norm_sub_groups
-from core.methods._shared.blocks.partition import compact, super_nodes, upper_triangle
-from core.methods._shared.blocks.reconstruct import Blocks, Layout, draw_blocks
+from core.methods._shared.blocks.whole import Blocks, upper_triangle
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.plan import divide
 from core.privacy import limits
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.partition import compact, super_nodes
+from papers._shared.blocks.reconstruct import Layout, draw_blocks
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub_groups
-from core.methods._shared.blocks.partition import noisy_blocks, private_partition
-from core.methods._shared.blocks.reconstruct import Blocks, reconstruct
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.degrees.counts import integers
 from core.methods._shared.frame.plan import divide
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.partition import noisy_blocks, private_partition
+from papers._shared.blocks.reconstruct import reconstruct
 
 if TYPE_CHECKING:
     from core.methods._shared.frame.columns import Columns

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub
-from core.methods._shared.blocks.partition import compact, super_nodes, upper_triangle
+from core.methods._shared.blocks.whole import upper_triangle
 from core.methods._shared.degrees.counts import integers, to_total
 from core.methods._shared.frame.plan import divide
-from core.methods._shared.matching.pairs import distinct, pack, triangle
+from core.methods._shared.matching.pairs import pack, triangle
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.partition import compact, super_nodes
+from papers._shared.blocks.ranks import distinct
 from papers.comparators.privhrg.markov_chain import fitted
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, r
     block, rank = distinct(np.minimum(integers(columns["edges"], rng), room), room, rng)
     width = np.maximum(stop - middle, 1)[block]
     inner = (middle == start)[block]
-    high, low = triangle(rank, width)
+    high, low = triangle(rank)
     u = columns["order"][start[block] + np.where(inner, low, rank // width)]
     v = columns["order"][np.where(inner, start[block] + high, middle[block] + rank % width)]
     return np.sort(pack(u, v, nodes))

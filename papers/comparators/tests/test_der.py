@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from core.graphs.schema import EdgeType
-from core.methods._shared.matching.pairs import distinct
 from core.privacy.queries import Shape, ask
 from core.privacy.units import Unit
+from papers._shared.blocks.ranks import distinct
 from papers.comparators.der import GENERATOR, DERParams
 from papers.comparators.der.draw import pair_at
 from papers.comparators.der.regions import children, place, rooms, starts

@@ -5,11 +5,11 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
-from core.methods._shared.degrees.pooling import FEWEST_GRAPHS
 from core.methods.base import PublicFacts
 from core.privacy.mechanisms import gradients
 from core.privacy.units import Unit
 from papers import dpggan
+from papers.dpggan.pooling import FEWEST_GRAPHS
 from tests.support.generating import random_pairs
 from tests.support.heeded import heeded
 from tests.support.neighbours import compared, fit_of, toggled

@@ -9,12 +9,12 @@ import pytest
 
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema
-from core.methods._shared.degrees.pooling import FEWEST_GRAPHS, NoisyGraph, hints, mixture, pooled_counts
 from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.meter import MemoryRecorder, Meter, require_metered
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers import dpggan
+from papers.dpggan.pooling import FEWEST_GRAPHS, NoisyGraph, hints, mixture, pooled_counts
 
 NODES = 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.matching.exact import SWEEPS, TRIES, completed, matched
 from core.privacy.entropy import Generator as Rng
 from papers.hetesdg.sound.profiles import ranks

@@ -22,7 +22,6 @@ from benchmarks.stream_data import figures_by_step
 from benchmarks.stream_data import release as release_stream
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.methods._shared.blocks.estimates import Estimate, two_steps
 from core.methods.base import PublicFacts, no_progress
 from core.privacy.accounting.events import NANO, pure_nano_epsilon
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -31,6 +30,7 @@ from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from papers.psgraph import EDGES
 from papers.psgraph.budget import PSGraphParams, divide
+from papers.psgraph.combined import Estimate, two_steps
 from papers.psgraph.model import PSGraphModel
 from papers.psgraph.step import Memory, fit_step
 

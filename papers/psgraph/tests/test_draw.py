@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.methods._shared.blocks.reconstruct import Blocks, Layout, reconstruct, top_up
+from core.methods._shared.blocks.whole import Blocks
+from core.methods._shared.matching.pairs import top_up
 from core.privacy.entropy import public_generator
+from papers._shared.blocks.reconstruct import Layout, reconstruct
 from papers.psgraph.draw import met
 from papers.psgraph.postprocess import post_process
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from core.methods._shared.blocks.estimates import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
-from core.methods._shared.blocks.partition import louvain, super_nodes, upper_triangle
+from core.methods._shared.blocks.estimates import norm_sub, norm_sub_groups
+from core.methods._shared.blocks.whole import upper_triangle
 from core.methods._shared.degrees.counts import fill
+from papers._shared.blocks.partition import louvain, super_nodes
+from papers.psgraph.combined import Estimate, all_past, two_steps
 
 
 @pytest.fixture

@@ -39,7 +39,6 @@ from benchmarks.typed_graphs import DATASETS, load_dataset
 from benchmarks.typed_metrics import figures
 from core.graphs.graph import EdgeTable, Graph
 from core.methods._shared.degrees.counts import noisy_count
-from core.methods._shared.matching.pairs import distinct
 from core.methods.base import PublicFacts, no_progress
 from core.methods.registry import get
 from core.privacy.accounting.events import Pure
@@ -48,6 +47,7 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import noise_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers._shared.blocks.ranks import distinct
 from papers._shared.walks.layout import keys_of
 from papers.thepuff import fit as fitting
 from papers.thepuff.benchmarks.report import tables

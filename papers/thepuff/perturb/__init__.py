@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING
 
 from core.methods._shared.frame.heeded import Idle, require_heeded
 from core.methods._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
-from core.methods._shared.frame.plan import divide, unprotected_plan
+from core.methods._shared.frame.plan import divide
 from core.methods.base import Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.privacy.accounting.plan import GuaranteeKind, PrivacyPlan
+from papers._shared.unprotected import unprotected_plan
 from papers.thepuff import paper
 from papers.thepuff.perturb.params import ThepuffPerturbParams
 

@@ -101,7 +101,7 @@ def test_other_tenants_see_nothing_and_auditors_no_jobs(services: Services, prin
         lambda who: job_queries.get_job(services, who, job.id),
         lambda who: job_queries.events(services, who, job.id),
         lambda who: release_queries.get_report(services, who, job.id),
-        lambda who: release_queries.artifacts(services, who, job.id),
+        lambda who: release_queries.listed(services, who, job.id),
         lambda who: release_queries.open_artifact(services, who, job.id, "nodes.parquet"),
         lambda who: cancel_job(services, who, job.id),
     )

@@ -75,7 +75,7 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     assert list(process.folder.glob("release-*")) == []
 
     requester = dataclasses.replace(principal, roles=frozenset({Role.REQUESTER}))
-    files = release_queries.artifacts(services, requester, job.id)
+    files = release_queries.listed(services, requester, job.id).items
     # Whether nodes are grouped hangs on what was read.
     assert [a.name for a in files if a.name != "measurement_groups.parquet"] == [
         "edges.parquet", "graph.graphml", "measurements.json", "measurements.parquet", "nodes.parquet",

@@ -45,7 +45,7 @@ from core.workflows.jobs.queries import get_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import publish
-from core.workflows.releases.queries import artifacts, get_report, open_artifact
+from core.workflows.releases.queries import get_report, listed, open_artifact
 from tests.support.inline import taken
 from tests.support.methods import MadeUp
 from tests.support.releases import NODES, job_row, queued_job, ready_dataset, spent, stored_keys, violations
@@ -353,4 +353,5 @@ def test_an_unprotected_model_gives_unprotected_samples(services, principal, set
     assert (report["guarantee"]["kind"], report["charge"]["charged_epsilon"]) == ("none", None)
     assert [line.kind for line in entries(services, job)] == ["reserve", "charge", "derive", "expose"]
     assert violations(services) == []
-    assert {file.role for file in artifacts(services, principal, job.id)} <= {"artifact", "report", "curator"}
+    files = listed(services, principal, job.id).items
+    assert {file.role for file in files} <= {"artifact", "report", "curator"}

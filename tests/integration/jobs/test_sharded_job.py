@@ -32,7 +32,7 @@ from core.workflows.jobs.queries import events, get_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.operations.archive import archive_dataset
 from core.workflows.releases import sharded
-from core.workflows.releases.queries import artifacts, get_report, open_artifact
+from core.workflows.releases.queries import get_report, listed, open_artifact
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import taken
 from tests.support.releases import (
@@ -67,7 +67,8 @@ def shown(services: Services, principal: Principal, job: Job) -> tuple[str, tupl
 
 
 def edges_of(services: Services, principal: Principal, job: Job) -> tuple[np.ndarray, np.ndarray]:
-    names = [each.name for each in artifacts(services, principal, job.id) if each.name.startswith("edges-")]
+    files = listed(services, principal, job.id).items
+    names = [each.name for each in files if each.name.startswith("edges-")]
     tables = []
     for name in sorted(names):
         _, chunks = open_artifact(services, principal, job.id, name)

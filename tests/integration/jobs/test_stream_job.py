@@ -53,7 +53,7 @@ def test_a_stream_is_charged_by_timestamp_and_written_in_every_format(
     assert take(open_process(services.settings), Topic.RUN, job.id, lambda: False)
     assert job_row(services, job.id).state == "published"
 
-    names = {artifact.name for artifact in release_queries.artifacts(services, principal, job.id)}
+    names = {artifact.name for artifact in release_queries.listed(services, principal, job.id).items}
     extra = {f"graph.{formats.get(name).extensions[0]}" for name in wanted if name != "parquet"}
     extra |= {
         f"nodes.{name}" for name in ("csv", "tsv")

@@ -16,11 +16,9 @@ from core.graphs.views.sensitive import (
     FILE,
     PADDED_BYTES,
     SensitiveLinks,
-    drawn_share,
     read_sensitive,
     write_sensitive,
 )
-from core.methods._shared.frame.plan import unprotected_plan
 from core.methods.base import PublicFacts
 from core.privacy.accounting.events import Pure
 from core.privacy.accounting.meter import MemoryRecorder, Meter
@@ -28,6 +26,8 @@ from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.entropy import public_generator
 from core.privacy.session.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from papers._shared.defences.altered import drawn_share
+from papers._shared.unprotected import unprotected_plan
 
 NODES, ITEMS = 12, 5
 

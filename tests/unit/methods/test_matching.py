@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.degrees.counts import integers, to_total
 from core.methods._shared.matching import keyset
 from core.methods._shared.matching.exact import completed, matched, one_block

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.blocks.whole import upper_triangle
 from core.methods._shared.node_values.meeting import shares_met
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.graphs.schema.partable import Slots
 from core.graphs.stored.parts import checked_part, read_part
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.shards import kernels, law
 from core.methods._shared.shards.draw import strips, write_shard
 from core.methods._shared.shards.law import load_law, sided_law, strip_law

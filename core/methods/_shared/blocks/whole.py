@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from core.methods._shared.blocks.partition import upper_triangle
-from core.methods._shared.blocks.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 
 SCALINGS = 50
 EVERYWHERE = 1e-6  # share of edges that fall anywhere, so that a label without counts finds partners
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Non-empty blocks (i, j), i <= j, and their numbers of edges. The columns are int64."""
+
+    row: np.ndarray
+    column: np.ndarray
+    edges: np.ndarray
+
+
+def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return row and column of each cell i <= j. Row by row as in ``group_matrix``; int32. O(count^2)."""
+    sizes = np.arange(count, 0, -1)
+    row = np.repeat(np.arange(count, dtype=np.int32), sizes)
+    column = np.arange(len(row), dtype=np.int32) - np.repeat(
+        (np.cumsum(sizes) - count).astype(np.int32), sizes
+    )
+    return row, column
 
 
 def whole_blocks(counts: np.ndarray, labels: np.ndarray, degrees: np.ndarray, rng: Rng) -> Blocks:

@@ -86,14 +86,6 @@ def tails_tell(nodes: int, edges: float, nano_epsilon: int) -> bool:
     return nano_epsilon > 0 and min(nodes, 2 * edges) > TOLD * math.sqrt(_variance(nano_epsilon))
 
 
-def public_thresholds(nodes: int) -> np.ndarray:
-    """Choose thresholds that suit every step of a stream.
-
-    They go up to the largest degree that there can be; int64.
-    """
-    return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
-
-
 def counted_tails(cell: CountedCell, at: np.ndarray, nano_epsilon: int) -> Tails:
     """Count nodes with at least so many edges, with noise.
 

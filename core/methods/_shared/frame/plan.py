@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from core import errors
 from core.methods.base import PublicFacts
-from core.privacy.accounting.events import Event, Pure, Unprotected
-from core.privacy.accounting.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.accounting.events import Event, Pure
+from core.privacy.accounting.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit, record_is_unit
 
 SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
@@ -129,12 +129,3 @@ def divide(total: int, *shares: float) -> tuple[int, ...]:
     parts = [max(1, int(total * share)) for share in shares]
     # What rounding leaves goes to the rest: all parts sum to the total.
     return (*parts, total - sum(parts))
-
-
-def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
-    """Plan one unprotected access to the whole graph.
-
-    There is nothing else, and the guarantee is ``none``.
-    """
-    access = Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
-    return plan_of(method, public, [access])

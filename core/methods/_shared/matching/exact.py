@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.graphs.columns.key_sort import sorted_keys
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.methods._shared.matching import ends
 from core.methods._shared.matching.swapping import first_of_each, joined, worked_in
 from core.privacy.entropy import Generator as Rng

@@ -1,10 +1,13 @@
-"""Pairs of nodes as integers. Keys, the place of a pair in its block, and distinct places at random."""
+"""Pairs of nodes as integers. Keys, the place of a pair among all, and pairs at random."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from core.privacy.entropy import Generator as Rng
+
+DENSE = 4
+"""All pairs are listed where more than one in so many of them is asked for."""
 
 
 def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
@@ -13,17 +16,10 @@ def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
     return keys
 
 
-def rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pair (row, column) of every rank, row by row. A rank is a place in a rectangle."""
-    return rank // np.maximum(columns, 1), rank % np.maximum(columns, 1)
-
-
-def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def triangle(rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs a > b >= 0 by rank.
 
     The order is (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
-
-    ``size`` is not needed; it stands for the sides that :func:`rectangle` needs.
     """
     a = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) // 2).astype(np.int64)
     # The root in doubles may be off by one for large ranks: put right in whole numbers.
@@ -32,30 +28,28 @@ def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return a, rank - a * (a - 1) // 2
 
 
-def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Sample ``wanted[i]`` distinct ranks below ``room[i]`` for every block.
+def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
+    """Fill up to ``edges`` sorted keys, or all pairs if fewer.
 
-    They are uniform: (block, rank), by block. In blocks more than half full, the ranks that are left out are
-    sampled. O(wanted log wanted).
+    What is missing is uniform over free pairs. Where noise leaves weight on a handful of nodes, their blocks
+    are full long before the paid-for number of edges is met. ``keys``: sorted, distinct. O(m log m).
     """
-    crowded = 2 * wanted > room
-    few = np.where(crowded, room - wanted, wanted)
-    offset = np.cumsum(room) - room
-    found = np.empty(0, dtype=np.int64)
-    missing = few.copy()
-    while missing.any():  # a rank is free with probability one half at least: about log2(m) rounds
-        block = np.repeat(np.arange(len(room)), missing)
-        # Ranks of all blocks on one line, so that one sort serves all blocks.
-        fresh = offset[block] + rng.integers(0, room[block])
-        found = np.unique(np.concatenate([found, fresh]))
-        block = np.searchsorted(offset + room, found, side="right")
-        missing = few - np.bincount(block, minlength=len(room))
-    block = np.searchsorted(offset + room, found, side="right")
-    sparse = found[~crowded[block]]
-    full = np.flatnonzero(crowded)
-    size = room[full]
-    # All ranks of crowded blocks, of which those that were sampled are left out.
-    every = np.arange(size.sum()) + np.repeat(offset[full] - (np.cumsum(size) - size), size)
-    keys = np.sort(np.concatenate([sparse, np.setdiff1d(every, found, assume_unique=True)]))
-    block = np.searchsorted(offset + room, keys, side="right")
-    return block, keys - offset[block]
+    pairs = nodes * (nodes - 1) // 2
+    wanted = min(edges, pairs)
+    if wanted > len(keys) and edges * DENSE > pairs:
+        every = pack(*triangle(np.arange(pairs)), nodes)
+        free = every[~np.isin(every, keys, assume_unique=True)]
+        first = np.argsort(rng.standard_exponential(len(free)), kind="stable")[: wanted - len(keys)]
+        return np.sort(np.concatenate([keys, free[first]]))
+    until = np.cumsum(np.full(nodes, 1 / max(nodes, 1)))
+    while (missing := wanted - len(keys)) > 0:  # a pair is free with probability three quarters
+        u, v = (
+            np.minimum(np.searchsorted(until, rng.random(missing) * until[-1], side="right"), nodes - 1)
+            for _ in range(2)
+        )
+        fresh = np.unique(pack(u, v, nodes)[u != v])
+        if len(keys):
+            fresh = fresh[keys[np.minimum(np.searchsorted(keys, fresh), len(keys) - 1)] != fresh]
+        keys = np.concatenate([keys, fresh])
+        keys.sort(kind="stable")  # two sorted runs: merged in linear time
+    return keys

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.blocks.whole import upper_triangle
 from core.methods._shared.node_values.ends import Ends
 
 MOST_LABELS = 1024

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.methods._shared.blocks.estimates import norm_sub
-from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.blocks.whole import upper_triangle
 
 LEVELS, MOST_LEVELS = 64, 1024
 """Half octaves of degree that are told apart, on each side; and levels in all."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.methods._shared.blocks.partition import upper_triangle
+from core.methods._shared.blocks.whole import upper_triangle
 
 SMALLEST = 1e-12
 ANYWHERE = 1e-6

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.schema.partable import Slots
-from core.methods._shared.blocks.reconstruct import Blocks
+from core.methods._shared.blocks.whole import Blocks
 from core.privacy.entropy import Generator as Rng
 
 KEY_BYTES = 32

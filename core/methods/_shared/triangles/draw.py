@@ -9,7 +9,6 @@ import numpy as np
 
 from core.methods._shared.degrees.counts import integers, noisy_count
 from core.methods._shared.degrees.fitted import fitted_degrees, scaled_to
-from core.methods._shared.degrees.pooling import Hint, NoisyGraph
 from core.methods._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails, thresholds
 from core.methods._shared.frame.resized import degrees_of
 from core.methods._shared.matching.exact import matched, one_block
@@ -47,11 +46,6 @@ class Paid:
     triangles: int | None
     products: int | None
 
-    def noisy_graph(self) -> NoisyGraph:
-        """What the other graphs of a collection may learn from."""
-        scales = NANO / self.budget["count"], 2 * NANO / self.budget["degree"]
-        return NoisyGraph(self.edges, self.degrees, *scales)
-
 
 def read(cell: PrivateCell, nano_epsilon: int, params: Triangled, assortative: bool = True) -> Paid:
     """Measure a cell, at ``nano_epsilon`` in all. ``assortative``: degree products too."""
@@ -70,11 +64,10 @@ def read(cell: PrivateCell, nano_epsilon: int, params: Triangled, assortative: b
 
 
 def columns(
-    paid: Paid, nodes: int, params: Triangled, rng: Rng, hint: Hint | None = None
+    paid: Paid, nodes: int, params: Triangled, rng: Rng, shapes: np.ndarray | None = None
 ) -> Mapping[str, np.ndarray]:
-    """The columns of :func:`fit`. ``hint``: what the other graphs of a collection say of this one."""
-    budget, edges = paid.budget, paid.edges if hint is None else hint.edges
-    shapes = None if hint is None else hint.shapes
+    """The columns of :func:`fit`. ``shapes``: weights of the laws of degrees that others make likely."""
+    budget, edges = paid.budget, paid.edges
     mean, law = 2 * edges / max(nodes, 1), None
     if paid.tails is not None and nodes:
         ends = Ends.of_count(edges, budget["count"])

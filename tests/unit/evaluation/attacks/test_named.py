@@ -11,9 +11,10 @@ from core.evaluation.attacks.projection import MOST_OF_COLLECTION
 from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.graphs.views.sensitive import SensitiveLinks, drawn_share
+from core.graphs.views.sensitive import SensitiveLinks
 from core.privacy.entropy import public_generator
 from core.reports.evidence import SensitiveAttacks
+from papers._shared.defences.altered import drawn_share
 
 NODES, BLOCK = 120, 20
 

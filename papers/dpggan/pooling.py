@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.methods._shared.degrees.fitted import shape_fits
+from core.methods._shared.triangles.draw import Paid
+from core.privacy.accounting.events import NANO
 
 FEWEST_GRAPHS = 8
 """With fewer, the law over the graphs would itself be a guess."""
@@ -33,6 +35,12 @@ class NoisyGraph:
     degrees: np.ndarray
     edges_scale: float
     degrees_scale: float
+
+    @classmethod
+    def of(cls, paid: Paid) -> NoisyGraph:
+        """Take what one relation's price bought."""
+        scales = NANO / paid.budget["count"], 2 * NANO / paid.budget["degree"]
+        return cls(paid.edges, paid.degrees, *scales)
 
     @property
     def nodes(self) -> int:

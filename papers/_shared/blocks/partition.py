@@ -11,6 +11,7 @@ import numpy as np
 
 from core.graphs.views.networkit import one_thread
 from core.methods._shared.blocks.estimates import norm_sub
+from core.methods._shared.blocks.whole import upper_triangle
 from core.privacy.entropy import Generator as Rng
 from core.privacy.mechanisms.label_stream import LabelRule
 from core.privacy.session.private_graph import PrivateCell
@@ -34,16 +35,6 @@ def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
 def compact(labels: np.ndarray) -> np.ndarray:
     """Renumber the labels 0..k-1 in ascending order; int64."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
-def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return row and column of each cell i <= j. Row by row as in ``group_matrix``; int32. O(count^2)."""
-    sizes = np.arange(count, 0, -1)
-    row = np.repeat(np.arange(count, dtype=np.int32), sizes)
-    column = np.arange(len(row), dtype=np.int32) - np.repeat(
-        (np.cumsum(sizes) - count).astype(np.int32), sizes
-    )
-    return row, column
 
 
 def noisy_blocks(

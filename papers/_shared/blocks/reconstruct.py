@@ -12,21 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.methods._shared.matching.pairs import pack, rectangle, triangle
+from core.methods._shared.blocks.whole import Blocks
+from core.methods._shared.matching.pairs import pack, triangle
 from core.privacy.entropy import Generator as Rng
+from papers._shared.blocks.ranks import rectangle
 
 ROUNDS = 40
 DENSE = 4  # a block is enumerated when it asks for more than 1/DENSE of its pairs
 ENUMERATED_FACTOR = 16
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Non-empty blocks (i, j), i <= j, and their numbers of edges. The columns are int64."""
-
-    row: np.ndarray
-    column: np.ndarray
-    edges: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -115,25 +108,6 @@ def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: R
     return result
 
 
-def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
-    """Fill up to ``edges`` sorted keys, or all pairs if fewer.
-
-    What is missing is uniform over free pairs. Where noise leaves weight on a handful of nodes, their blocks
-    are full long before the paid-for number of edges is met. ``keys``: sorted, distinct. O(m log m).
-    """
-    pairs = nodes * (nodes - 1) // 2
-    missing = np.array([min(edges, pairs) - len(keys)])
-    if missing[0] <= 0:
-        return keys
-    everyone = Layout.of(np.zeros(nodes, dtype=np.int64), 1, np.ones(nodes))
-    zero = np.zeros(1, dtype=np.int64)
-    whole, room = Blocks(zero, zero, missing), np.array([pairs])
-    if edges * DENSE > pairs:
-        fresh = _enumerate(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
-        return np.sort(np.concatenate([keys, fresh]))
-    return _draw_rounds(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
-
-
 def _select(blocks: Blocks, mask: np.ndarray) -> Blocks:
     return Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
 
@@ -146,11 +120,10 @@ def _draw_rounds(
     room: np.ndarray,
     nodes: int,
     rng: Rng,
-    taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draw ``wanted`` further weighted pairs per block beside ``taken``, all distinct; sorted keys of all."""
+    """Draw ``wanted`` weighted pairs per block, all distinct; sorted keys of all."""
     remaining = wanted.copy()
-    accepted = np.empty(0, dtype=np.int64) if taken is None else taken
+    accepted = np.empty(0, dtype=np.int64)
     for _ in range(ROUNDS):
         if not remaining.any():
             return accepted
@@ -228,9 +201,9 @@ def _enumerate(
     diagonal = (blocks.row == blocks.column)[block]
     keys = np.empty(len(block), dtype=np.int64)
     weight = np.empty(len(block))
-    for layout, mask, decode in ((inner, diagonal, triangle), (outer, ~diagonal, rectangle)):
+    for layout, mask, within in ((inner, diagonal, True), (outer, ~diagonal, False)):
         i, j = blocks.row[block[mask]], blocks.column[block[mask]]
-        a, b = decode(rank[mask], layout.sizes[j])
+        a, b = triangle(rank[mask]) if within else rectangle(rank[mask], layout.sizes[j])
         u, v = layout.start[i] + a, layout.start[j] + b
         keys[mask] = pack(layout.order[u], layout.order[v], nodes)
         weight[mask] = layout.weight[u] * layout.weight[v]

@@ -1,0 +1,1 @@
+"""Communities from noisy counts, and graphs with prescribed block totals."""
