@@ -173,7 +173,7 @@ def test_several_relations_each_in_a_folder_of_its_own_to_the_report(serving, la
     """Directed, and between two types with snapshots: published and charged once."""
     tenant = serving(engine, shard_edges=100)
     cells = [("mail", None), ("cites", None), ("hires", 0), ("hires", 1)]
-    low = np.random.default_rng(next(numbers)).integers(0, 20, (400, 2))
+    low = np.random.default_rng(next(numbers)).integers(0, (20, NODES - 1), (400, 2))
     named = [
         {"relation": name, "step": step, "folder": str(rows(lake, low + place)), "source": "a", "target": "b"}
         for place, (name, step) in enumerate([(name, step) for name, step in cells if name != "hires"])
@@ -213,7 +213,8 @@ def test_several_relations_each_in_a_folder_of_its_own_to_the_report(serving, la
     assert endings(tenant.services, job["id"]) == ["reserve", "charge"]
     public = tenant.call("GET", f"/jobs/{job['id']}/report").json()["public"]
     told = {each["name"]: each["edges"] for each in public["statistics"]["edge_types"]}
-    assert all(abs(told[name] - each["edges"]) < 150 for name, each in report["edges"].items())
+    # Pairs that are drawn twice count once: about .84, and .05 as noise goes.
+    assert all(0.6 < told[name] / each["edges"] < 1.4 for name, each in report["edges"].items())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
