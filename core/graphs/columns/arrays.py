@@ -66,8 +66,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
         if column.type == pa.uint64():
             fits = pc.fill_null(pc.less(column, pa.scalar(2**63, pa.uint64())), False).to_numpy()
             column = pc.if_else(pa.chunked_array([pa.array(fits)]), column, pa.scalar(0, pa.uint64()))
-        column = column.cast(pa.int64())
-        values = (pc.fill_null(column, 0) if column.null_count else column).to_numpy()
+        values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
         return values, fits & ~empty, empty
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
     empty = pc.equal(text, "").to_numpy()

@@ -33,7 +33,7 @@ from core.graphs.uploads.findings import reject, shown
 from core.graphs.uploads.tables import columnar
 from core.graphs.uploads.value_columns import readable
 
-_BATCH_ROWS = 1 << 18  # numbers so many stay in the processor's caches on their way
+_BATCH_ROWS = 1 << 20
 _LOOKED_AT, _MOST_LOOKED_AT = 500, 8 << 20
 """So many first rows are looked at for what to suggest, and so many bytes of their texts."""
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
