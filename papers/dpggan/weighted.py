@@ -33,4 +33,5 @@ def weighted_share(flips: Flips, edges: int, slots: int) -> float:
 
 
 def _rung(weight: float, log_time: float) -> float:
+    # 1 - e^-x without cancellation, where x is tiny.
     return -math.expm1(-math.exp(min(math.log(weight) + log_time, LIMIT)))

@@ -44,4 +44,5 @@ def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
 def _mixed(now: Estimate, before: Estimate, past: float, weight: float) -> Estimate:
     alpha = now.weight / (now.weight + past)
     values = alpha * now.values + (1 - alpha) * before.values
+    # Independent noises: variances add with the squares of their weights.
     return Estimate(values, alpha**2 * now.variance + (1 - alpha) ** 2 * before.variance, weight)

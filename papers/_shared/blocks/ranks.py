@@ -25,6 +25,7 @@ def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray
     missing = few.copy()
     while missing.any():  # a rank is free with probability one half at least: about log2(m) rounds
         block = np.repeat(np.arange(len(room)), missing)
+        # Ranks of all blocks on one line, so that one sort serves all blocks.
         fresh = offset[block] + rng.integers(0, room[block])
         found = np.unique(np.concatenate([found, fresh]))
         block = np.searchsorted(offset + room, found, side="right")
@@ -33,6 +34,7 @@ def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray
     sparse = found[~crowded[block]]
     full = np.flatnonzero(crowded)
     size = room[full]
+    # All ranks of crowded blocks, of which those that were sampled are left out.
     every = np.arange(size.sum()) + np.repeat(offset[full] - (np.cumsum(size) - size), size)
     keys = np.sort(np.concatenate([sparse, np.setdiff1d(every, found, assume_unique=True)]))
     block = np.searchsorted(offset + room, keys, side="right")

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.methods._shared.blocks.whole import Blocks
-from core.methods._shared.matching.pairs import pack, triangle
+from core.methods._shared.matching.pairs import DENSE, pack, triangle
 from core.privacy.entropy import Generator as Rng
 from papers._shared.blocks.ranks import rectangle
 
 ROUNDS = 40
-DENSE = 4  # a block is enumerated when it asks for more than 1/DENSE of its pairs
 ENUMERATED_FACTOR = 16
 
 

@@ -41,6 +41,7 @@ def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
         free = every[~np.isin(every, keys, assume_unique=True)]
         first = np.argsort(rng.standard_exponential(len(free)), kind="stable")[: wanted - len(keys)]
         return np.sort(np.concatenate([keys, free[first]]))
+    # By weights of one each, not by integers: what a seed gives stays as it was.
     until = np.cumsum(np.full(nodes, 1 / max(nodes, 1)))
     while (missing := wanted - len(keys)) > 0:  # a pair is free with probability three quarters
         u, v = (
